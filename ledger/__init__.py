@@ -1,0 +1,1 @@
+"""The append-only reasoning ledger.  Knows nothing of who reads it."""

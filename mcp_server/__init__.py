@@ -1,0 +1,1 @@
+"""The agents' door: an MCP server over the ledger."""

@@ -1,0 +1,1 @@
+"""Read models: disposable tables built from the notification log."""
