@@ -1,5 +1,171 @@
 """Every refusal and fault the ledger can name, under one base class."""
 
+from uuid import UUID
+
 
 class LedgerError(Exception):
     """Base of every error a caller may want to catch; its text says what to do."""
+
+
+class ChainNotFoundError(LedgerError):
+    """No stream exists for the given chain."""
+
+    def __init__(self, chain_id: UUID) -> None:
+        super().__init__(
+            f"chain {chain_id} does not exist; `thought-ledger chains` lists the ones that do"
+        )
+        self.chain_id = chain_id
+
+
+class ChainExistsError(LedgerError):
+    """A chain with the given id has been started before."""
+
+    def __init__(self, chain_id: UUID) -> None:
+        super().__init__(f"chain {chain_id} exists already; choose another id or go on with it")
+        self.chain_id = chain_id
+
+
+class ChainNotActiveError(LedgerError):
+    """The chain's status refuses what was asked."""
+
+    def __init__(self, chain_id: UUID, status: str) -> None:
+        super().__init__(
+            f"chain {chain_id} is {status} and takes no thoughts; "
+            f"resume it (`thought-ledger resume {chain_id}`) or start a new chain with thought 1"
+        )
+        self.chain_id = chain_id
+        self.status = status
+
+
+class TransitionError(LedgerError):
+    """A chain cannot go from its status to the one asked for."""
+
+    def __init__(self, chain_id: UUID, status: str, verb: str) -> None:
+        super().__init__(f"chain {chain_id} is {status} and cannot be {verb}")
+        self.chain_id = chain_id
+        self.status = status
+        self.verb = verb
+
+
+class ThoughtNotFoundError(LedgerError):
+    """The chain has no such thought."""
+
+    def __init__(self, chain_id: UUID, thought: UUID | int) -> None:
+        super().__init__(
+            f"chain {chain_id} has no thought {thought}; "
+            f"`thought-ledger replay {chain_id}` shows the thoughts it has"
+        )
+        self.chain_id = chain_id
+        self.thought = thought
+
+
+class ThoughtExistsError(LedgerError):
+    """The chain has a thought with the given id already."""
+
+    def __init__(self, chain_id: UUID, thought_id: UUID) -> None:
+        super().__init__(f"chain {chain_id} has thought {thought_id} already")
+        self.chain_id = chain_id
+        self.thought_id = thought_id
+
+
+class BranchNotFoundError(LedgerError):
+    """The chain has no such branch."""
+
+    def __init__(self, chain_id: UUID, branch_id: str) -> None:
+        super().__init__(f"chain {chain_id} has no branch {branch_id!r}")
+        self.chain_id = chain_id
+        self.branch_id = branch_id
+
+
+class BranchClosedError(LedgerError):
+    """The branch takes no more thoughts."""
+
+    def __init__(self, chain_id: UUID, branch_id: str) -> None:
+        super().__init__(
+            f"branch {branch_id!r} of chain {chain_id} is closed; open a branch under another name"
+        )
+        self.chain_id = chain_id
+        self.branch_id = branch_id
+
+
+class LimitExceededError(LedgerError):
+    """Something is longer than the ledger records."""
+
+    def __init__(self, what: str, size: int, limit: int, unit: str) -> None:
+        super().__init__(f"{what} is {size:,} {unit} long, over the limit of {limit:,} {unit}")
+        self.what = what
+        self.size = size
+        self.limit = limit
+
+
+class ConcurrentAppendError(LedgerError):
+    """Other writers kept winning the race for the next version of the stream."""
+
+    def __init__(self, chain_id: UUID, attempts: int) -> None:
+        super().__init__(
+            f"chain {chain_id} changed under this writer {attempts} times; "
+            "nothing was recorded, try again"
+        )
+        self.chain_id = chain_id
+        self.attempts = attempts
+
+
+class RequestMismatchError(LedgerError):
+    """A request id was used again for something else."""
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(
+            f"request id {request_id!r} was used before for a different command; "
+            "use a new id for a new command"
+        )
+        self.request_id = request_id
+
+
+class OutcomeUnknownError(LedgerError):
+    """The connection was lost for good before the answer to an append arrived."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"the database stopped answering ({reason}) and it is not known whether this was "
+            "recorded; send it again with the same requestId, or read the chain first"
+        )
+
+
+class AppenderBusyError(LedgerError):
+    """Too many appends wait already."""
+
+    def __init__(self, waiting: int) -> None:
+        super().__init__(f"{waiting:,} appends wait already; nothing was recorded, try again later")
+        self.waiting = waiting
+
+
+class UnknownTopicError(LedgerError):
+    """The log holds an event type this version of the code does not know."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            f"topic {topic!r} is not in the event catalogue; "
+            "it was recorded by a newer version of thought-ledger, upgrade this one"
+        )
+        self.topic = topic
+
+
+class UnreadableEventError(LedgerError):
+    """A stored event does not have the shape its topic promises."""
+
+    def __init__(self, topic: str, reason: str) -> None:
+        super().__init__(f"cannot read a stored {topic!r}: {reason}")
+        self.topic = topic
+        self.reason = reason
+
+
+class TamperedEventError(LedgerError):
+    """Stored bytes do not match what their header or their columns commit to."""
+
+    def __init__(self, chain_id: UUID, version: int, what: str) -> None:
+        super().__init__(
+            f"version {version} of chain {chain_id} was changed after it was recorded: {what}"
+        )
+        self.chain_id = chain_id
+        self.version = version
+        self.what = what

@@ -1,0 +1,412 @@
+"""The consistency boundary: what one chain allows, decided without I/O.
+
+Commands decide: they refuse, return or trigger.  ``apply`` remembers and does nothing else.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple, Self, assert_never, cast
+from uuid import UUID
+
+from eventsourcing.domain import BaseAggregate
+
+from ledger.errors import (
+    BranchClosedError,
+    BranchNotFoundError,
+    ChainNotActiveError,
+    ThoughtExistsError,
+    ThoughtNotFoundError,
+    TransitionError,
+)
+from ledger.events import (
+    BranchClosed,
+    ChainAbandoned,
+    ChainCompleted,
+    ChainEvent,
+    ChainPaused,
+    ChainReopened,
+    ChainResumed,
+    ChainStarted,
+    FeedbackGiven,
+    Outcome,
+    ThoughtAbandoned,
+    ThoughtAdded,
+    ThoughtBranched,
+    ThoughtEvent,
+    ThoughtRevised,
+)
+from ledger.limits import (
+    METADATA_BYTES_MAX,
+    TEXT_BYTES_MAX,
+    THOUGHT_BYTES_MAX,
+    check_bytes,
+    check_id,
+)
+
+
+class Status(StrEnum):
+    ACTIVE = "active"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    ABANDONED = "abandoned"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Thought:
+    """One thought as its author says it, before the chain decides where it goes.
+
+    With ``branch_id`` it goes on that branch, which it opens if there is none of that name.
+    ``parent_thought_id``, when given, overrides the place the chain would choose.
+    """
+
+    text: str
+    thought_number: int
+    total_thoughts: int
+    next_thought_needed: bool
+    needs_more_thoughts: bool | None = None
+    branch_id: str | None = None
+    branch_from_thought_number: int | None = None
+    is_revision: bool = False
+    revises_thought_number: int | None = None
+    parent_thought_id: UUID | None = None
+    reason: str | None = None
+    confidence_millionths: int | None = None
+    assumptions: tuple[str, ...] | None = None
+    critique: str | None = None
+    counter_argument: str | None = None
+    next_step_rationale: str | None = None
+    claimed_at: datetime | None = None
+    source: str | None = None
+    metadata: str | None = None
+
+    def check_limits(self) -> None:
+        """Raise LimitExceededError for anything longer than the ledger records."""
+        check_bytes("the thought", self.text, THOUGHT_BYTES_MAX)
+        check_id("the branch id", self.branch_id)
+        check_id("the source", self.source)
+        check_bytes("the metadata", self.metadata, METADATA_BYTES_MAX)
+        for what in ("reason", "critique", "counter_argument", "next_step_rationale"):
+            check_bytes(f"the {what.replace('_', ' ')}", getattr(self, what), TEXT_BYTES_MAX)
+        for assumption in self.assumptions or ():
+            check_bytes("an assumption", assumption, TEXT_BYTES_MAX)
+
+
+class Step(NamedTuple):
+    """What the next decision needs of a recorded thought: never its text.
+
+    ``head_before`` is what its branch ended with before it, so that it can be forgotten again.
+    """
+
+    thought_id: UUID
+    thought_number: int
+    branch_id: str | None
+    parent_thought_id: UUID | None
+    head_before: UUID | None
+
+
+class Mark(NamedTuple):
+    """What ``ThoughtChain.forget`` cannot tell from the events it undoes."""
+
+    status: Status
+    modified_on: datetime
+
+
+class ThoughtChain(BaseAggregate[UUID]):
+    """One line of reasoning with its revisions and branches, in the order it happened."""
+
+    TOPIC = "thought_chain"
+
+    # State is thin, what the next decision needs, so that thousands of chains fit in memory.
+    status: Status
+    session_id: str | None
+    steps: list[Step]
+    sequences: dict[UUID, int]
+    numbers: dict[int, list[int]]
+    heads: dict[str | None, UUID]
+    given_up: set[UUID]
+    closed: dict[str, str]
+
+    def __init__(self) -> None:
+        self.status = Status.ACTIVE
+        self.session_id = None
+        self.steps = []
+        self.sequences = {}
+        self.numbers = {}
+        self.heads = {}
+        self.given_up = set()
+        self.closed = {}
+
+    # -- Questions --------------------------------------------------------------------------------
+
+    @property
+    def thought_count(self) -> int:
+        return len(self.steps)
+
+    @property
+    def branches(self) -> list[str]:
+        """The ids of all branches, by first appearance."""
+        return [branch_id for branch_id in self.heads if branch_id is not None]
+
+    def find(self, thought_number: int) -> UUID | None:
+        """The latest live thought with that number on the trunk, else the latest anywhere."""
+        candidates = self.numbers.get(thought_number, [])
+        for sequence in reversed(candidates):
+            step = self.steps[sequence - 1]
+            if step.branch_id is None and not self.is_abandoned(step.thought_id):
+                return step.thought_id
+        return self.steps[candidates[-1] - 1].thought_id if candidates else None
+
+    def is_abandoned(self, thought_id: UUID) -> bool:
+        """Whether the thought, or any thought above it, was given up as a dead end."""
+        above: UUID | None = thought_id
+        while above is not None and self.given_up:
+            if above in self.given_up:
+                return True
+            sequence = self.sequences.get(above)
+            above = self.steps[sequence - 1].parent_thought_id if sequence else None
+        return False
+
+    # -- Commands decide.  They may refuse; they change nothing directly. -------------------------
+
+    @classmethod
+    def start(
+        cls,
+        chain_id: UUID,
+        *,
+        title: str,
+        session_id: str | None = None,
+        parent_chain_id: UUID | None = None,
+        source: str | None = None,
+        metadata: str | None = None,
+    ) -> Self:
+        check_bytes("the title", title, TEXT_BYTES_MAX)
+        check_id("the session id", session_id)
+        check_id("the source", source)
+        check_bytes("the metadata", metadata, METADATA_BYTES_MAX)
+        return cls._create(
+            ChainStarted,
+            id=chain_id,
+            title=title,
+            session_id=session_id,
+            parent_chain_id=parent_chain_id,
+            source=source,
+            metadata=metadata,
+        )
+
+    def add_thought(self, thought_id: UUID, thought: Thought) -> None:
+        """Record a thought; only an active chain takes one."""
+        thought.check_limits()
+        if self.status is not Status.ACTIVE:
+            raise ChainNotActiveError(self.id, self.status)
+        self._record(thought_id, thought)
+
+    def think(self, thought_id: UUID, thought: Thought) -> None:
+        """Record a thought as the drop-in tool means it.
+
+        It takes a completed chain up again, checks no references, and completes the chain when
+        the trunk needs no further thought.
+        """
+        thought.check_limits()
+        if self.status in (Status.PAUSED, Status.ABANDONED):
+            raise ChainNotActiveError(self.id, self.status)
+        self._check_thought(thought_id, thought)
+        if self.status is Status.COMPLETED:
+            self.trigger_event(ChainReopened, reason=None)
+        self._record(thought_id, thought)
+        if not thought.next_thought_needed and thought.branch_id is None:
+            self.trigger_event(ChainCompleted, reason=None, conclusion=None)
+
+    def abandon_thought(self, thought_id: UUID, *, reason: str | None = None) -> None:
+        """Give a thought up as a dead end; once given up it stays so."""
+        check_bytes("the reason", reason, TEXT_BYTES_MAX)
+        if self.status is not Status.ACTIVE:
+            raise ChainNotActiveError(self.id, self.status)
+        sequence = self.sequences.get(thought_id)
+        if sequence is None:
+            raise ThoughtNotFoundError(self.id, thought_id)
+        if thought_id not in self.given_up:
+            number = self.steps[sequence - 1].thought_number
+            self.trigger_event(
+                ThoughtAbandoned, thought_id=thought_id, thought_number=number, reason=reason
+            )
+
+    def close_branch(
+        self, branch_id: str, outcome: Outcome, *, conclusion: str | None = None
+    ) -> None:
+        check_bytes("the conclusion", conclusion, TEXT_BYTES_MAX)
+        if self.status is not Status.ACTIVE:
+            raise ChainNotActiveError(self.id, self.status)
+        if branch_id not in self.heads:
+            raise BranchNotFoundError(self.id, branch_id)
+        if branch_id in self.closed:
+            raise BranchClosedError(self.id, branch_id)
+        self.trigger_event(
+            BranchClosed, branch_id=branch_id, outcome=str(outcome), conclusion=conclusion
+        )
+
+    def pause(self, *, reason: str | None = None) -> None:
+        check_bytes("the reason", reason, TEXT_BYTES_MAX)
+        self._require("paused", Status.ACTIVE)
+        self.trigger_event(ChainPaused, reason=reason)
+
+    def resume(self, *, reason: str | None = None) -> None:
+        check_bytes("the reason", reason, TEXT_BYTES_MAX)
+        self._require("resumed", Status.PAUSED, Status.COMPLETED, Status.ABANDONED)
+        self.trigger_event(ChainResumed, reason=reason)
+
+    def complete(self, *, reason: str | None = None, conclusion: str | None = None) -> None:
+        check_bytes("the reason", reason, TEXT_BYTES_MAX)
+        check_bytes("the conclusion", conclusion, TEXT_BYTES_MAX)
+        self._require("completed", Status.ACTIVE)
+        self.trigger_event(ChainCompleted, reason=reason, conclusion=conclusion)
+
+    def abandon(self, *, reason: str | None = None) -> None:
+        check_bytes("the reason", reason, TEXT_BYTES_MAX)
+        self._require("abandoned", Status.ACTIVE, Status.PAUSED)
+        self.trigger_event(ChainAbandoned, reason=reason)
+
+    # -- apply() remembers.  It runs on every replay: no refusals, no clocks. ---------------------
+
+    def apply(self, event: ChainEvent) -> None:
+        match event:
+            case ChainStarted():
+                self.session_id = event.session_id
+            case ThoughtAdded() | ThoughtRevised() | ThoughtBranched():
+                self._remember(event)
+            case ThoughtAbandoned():
+                self.given_up.add(event.thought_id)
+            case BranchClosed():
+                self.closed[event.branch_id] = event.outcome
+            case ChainPaused():
+                self.status = Status.PAUSED
+            case ChainResumed() | ChainReopened():
+                self.status = Status.ACTIVE
+            case ChainCompleted():
+                self.status = Status.COMPLETED
+            case ChainAbandoned():
+                self.status = Status.ABANDONED
+            case FeedbackGiven():
+                pass  # judged by the trust read model; no decision here needs it
+            case _:
+                assert_never(event)
+
+    def mark(self) -> Mark:
+        """Where the chain stands, to come back to with ``forget``."""
+        return Mark(self.status, self.modified_on)
+
+    def forget(self, events: Sequence[ChainEvent], mark: Mark) -> None:
+        """Undo ``apply`` of events that were decided since *mark* and never recorded.
+
+        The library changes an aggregate before anything is stored; without this, every conflict
+        would cost a replay of the whole chain.
+        """
+        for event in reversed(events):
+            match event:
+                case ThoughtAdded() | ThoughtRevised() | ThoughtBranched():
+                    self._unremember()
+                case ThoughtAbandoned():
+                    self.given_up.discard(event.thought_id)
+                case BranchClosed():
+                    del self.closed[event.branch_id]
+                case _:
+                    pass  # it moved the status, which the mark remembers
+            self.version = event.originator_version - 1
+        self.status, self.modified_on = mark
+
+    # -- Helpers ----------------------------------------------------------------------------------
+
+    def collect(self) -> list[ChainEvent]:
+        """The events decided since the last call, typed as ours."""
+        return cast("list[ChainEvent]", list(self.collect_events()))
+
+    def _require(self, verb: str, *allowed: Status) -> None:
+        if self.status not in allowed:
+            raise TransitionError(self.id, self.status, verb)
+
+    def _check_thought(self, thought_id: UUID, thought: Thought) -> None:
+        if thought_id in self.sequences:
+            raise ThoughtExistsError(self.id, thought_id)
+        if thought.branch_id is not None and thought.branch_id in self.closed:
+            raise BranchClosedError(self.id, thought.branch_id)
+
+    def _record(self, thought_id: UUID, thought: Thought) -> None:
+        self._check_thought(thought_id, thought)
+        fields = self._fields(thought_id, thought)
+        revision = {
+            "revises_thought_number": thought.revises_thought_number,
+            "revises_thought_id": self._referenced(thought.revises_thought_number),
+            "reason": thought.reason,
+        }
+        if thought.branch_id is not None and thought.branch_id not in self.heads:
+            self.trigger_event(
+                ThoughtBranched,
+                branch_from_thought_id=fields["parent_thought_id"],
+                is_revision=thought.is_revision,
+                **fields,
+                **revision,
+            )
+        elif thought.is_revision:
+            self.trigger_event(ThoughtRevised, **fields, **revision)
+        else:
+            self.trigger_event(ThoughtAdded, **fields)
+
+    def _fields(self, thought_id: UUID, thought: Thought) -> dict[str, Any]:
+        return {
+            "thought_id": thought_id,
+            "sequence": self.thought_count + 1,
+            "parent_thought_id": self._parent(thought),
+            "text": thought.text,
+            "thought_number": thought.thought_number,
+            "total_thoughts": thought.total_thoughts,
+            "next_thought_needed": thought.next_thought_needed,
+            "needs_more_thoughts": thought.needs_more_thoughts,
+            "branch_id": thought.branch_id,
+            "branch_from_thought_number": thought.branch_from_thought_number,
+            "confidence_millionths": thought.confidence_millionths,
+            "assumptions": None if thought.assumptions is None else list(thought.assumptions),
+            "critique": thought.critique,
+            "counter_argument": thought.counter_argument,
+            "next_step_rationale": thought.next_step_rationale,
+            "claimed_at": thought.claimed_at,
+            "source": thought.source,
+            "metadata": thought.metadata,
+        }
+
+    def _parent(self, thought: Thought) -> UUID | None:
+        """The thought before it on its branch, or the branching point of a branch's first."""
+        if thought.parent_thought_id is not None:
+            return thought.parent_thought_id
+        if thought.branch_id in self.heads or thought.branch_id is None:
+            return self.heads.get(thought.branch_id)
+        return self._referenced(thought.branch_from_thought_number)
+
+    def _referenced(self, thought_number: int | None) -> UUID | None:
+        return None if thought_number is None else self.find(thought_number)
+
+    def _remember(self, event: ThoughtEvent) -> None:
+        branch_id = event.branch_id
+        self.steps.append(
+            Step(
+                event.thought_id,
+                event.thought_number,
+                branch_id,
+                event.parent_thought_id,
+                self.heads.get(branch_id),
+            )
+        )
+        self.sequences[event.thought_id] = event.sequence
+        self.numbers.setdefault(event.thought_number, []).append(event.sequence)
+        self.heads[branch_id] = event.thought_id
+
+    def _unremember(self) -> None:
+        step = self.steps.pop()
+        del self.sequences[step.thought_id]
+        self.numbers[step.thought_number].pop()
+        if not self.numbers[step.thought_number]:
+            del self.numbers[step.thought_number]
+        if step.head_before is None:
+            del self.heads[step.branch_id]
+        else:
+            self.heads[step.branch_id] = step.head_before

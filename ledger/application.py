@@ -1,0 +1,316 @@
+"""The use cases: the only way to write to the log."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeVar
+from uuid import UUID, uuid4, uuid5
+
+import orjson
+
+from ledger.aggregate import Thought, ThoughtChain
+from ledger.appender import Appender, Request, Save, Verdict
+from ledger.chains import Chains, Turn
+from ledger.database import Database, Role
+from ledger.errors import (
+    ChainExistsError,
+    ConcurrentAppendError,
+    LedgerError,
+    RequestMismatchError,
+)
+from ledger.events import ChainEvent
+from ledger.limits import check_id
+from ledger.reader import Reader
+from ledger.serialization import Context, encode
+
+APPEND_ATTEMPTS_MAX = 64
+TITLE_CHARACTERS_MAX = 120
+REQUEST_NAMESPACE = UUID("6f2a0a64-6a54-5c0e-9d0e-0f6d0d5a7c11")
+
+Answer = Mapping[str, Any]
+# Runs commands on a chain and says what to answer; may run again when another writer was first.
+Decide = Callable[[ThoughtChain], Answer]
+_T = TypeVar("_T")
+
+SELECT_REQUEST = """
+    SELECT 'known', first_position, last_position, command_digest, answer
+      FROM ledger.requests
+     WHERE request_key = %(request_key)s
+"""
+
+SELECT_SESSION_CHAINS = """
+    SELECT originator_id
+      FROM ledger.events
+     WHERE session_id = %(session_id)s
+     ORDER BY notification_id
+"""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Proof of recording: where in the log.
+
+    ``position`` is that of the command's last event, None when there was nothing to record.
+    ``answer`` is what the command answered; when its request id was sent before, the first answer.
+    """
+
+    chain_id: UUID
+    position: int | None
+    answer: dict[str, Any]
+    repeated: bool = False
+
+
+class Ledger:
+    """What a caller can ask of the log.  Everything that is written is written here.
+
+    One object a process: it holds two connections, one that appends and one that reads.
+    Every method may raise DatabaseUnavailableError.  Every method that writes takes the request id
+    of its context: sent again, it records nothing and returns the first receipt, or raises
+    RequestMismatchError when the command is another one.  A cancelled caller's command is recorded
+    whole or not at all.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """*database* has been opened."""
+        connector = database.connector(Role.WRITER)
+        self._reader = Reader(connector)
+        self._appender = Appender(connector)
+        self._chains = Chains(self._reader)
+
+    # -- Writing ----------------------------------------------------------------------------------
+
+    async def begin(self, context: Context, chain: ThoughtChain, answer: Answer) -> Receipt:
+        """Record a chain just started, with all it has decided since, in one save.
+
+        Raises ChainExistsError.
+        """
+        command = _command(context, "begin", None, answer)
+        if known := await self._known(command):
+            return known
+        return await _shielded(self._begin(chain, answer, command))
+
+    async def begin_thinking(
+        self, context: Context, session_id: str | None, thought: Thought, answer: Decide
+    ) -> Receipt:
+        """Start a chain, titled by its first thought, with that thought; see ``think``."""
+        command = _command(context, "think", None, thought)
+        chain = ThoughtChain.start(uuid4(), title=title_of(thought.text), session_id=session_id)
+        chain.think(uuid4(), thought)
+        return await _shielded(self._begin(chain, answer(chain), command))
+
+    async def think(
+        self,
+        context: Context,
+        chain_id: UUID,
+        thought: Thought,
+        answer: Decide,
+        *,
+        named: bool = True,
+    ) -> Receipt:
+        """Record a thought as the drop-in tool means it (``ThoughtChain.think``).
+
+        *answer* is given the chain as it is after the thought.  *named*: the caller named the
+        chain; else it is the caller's current one, which is not part of what a request id stands
+        for.
+
+        Raises ChainNotFoundError, ChainNotActiveError, BranchClosedError, LimitExceededError,
+        ConcurrentAppendError, and what ``Appender.append`` raises.
+        """
+
+        def decide(chain: ThoughtChain) -> Answer:
+            chain.think(uuid4(), thought)
+            return answer(chain)
+
+        command = _command(context, "think", chain_id if named else None, thought)
+        return await self._execute(chain_id, decide, command)
+
+    async def change(self, context: Context, chain_id: UUID, name: str, decide: Decide) -> Receipt:
+        """Run commands on one chain and record what they decided, in one save.
+
+        *name* is what a request id stands for, together with the chain.  Raises what the commands
+        raise, and what ``think`` raises.
+        """
+        return await self._execute(chain_id, decide, _command(context, name, chain_id, None))
+
+    async def pause(self, context: Context, chain_id: UUID, reason: str | None = None) -> Receipt:
+        return await self._move(context, chain_id, "pause", reason)
+
+    async def resume(self, context: Context, chain_id: UUID, reason: str | None = None) -> Receipt:
+        return await self._move(context, chain_id, "resume", reason)
+
+    async def complete(
+        self, context: Context, chain_id: UUID, reason: str | None = None
+    ) -> Receipt:
+        return await self._move(context, chain_id, "complete", reason)
+
+    async def abandon(self, context: Context, chain_id: UUID, reason: str | None = None) -> Receipt:
+        return await self._move(context, chain_id, "abandon", reason)
+
+    # -- Reading ----------------------------------------------------------------------------------
+
+    async def chain(self, chain_id: UUID) -> ThoughtChain:
+        """The chain as it is in the log now; not to be changed.  Raises ChainNotFoundError."""
+        async with self._chains.turn(chain_id) as turn:
+            return await turn.refresh()
+
+    async def session_chains(self, session_id: str) -> list[UUID]:
+        """The chains started under a session, oldest first."""
+        rows = await self._reader.fetch(SELECT_SESSION_CHAINS, {"session_id": session_id})
+        return [chain_id for (chain_id,) in rows]
+
+    async def answered(
+        self, context: Context, chain_id: UUID | None, thought: Thought
+    ) -> Receipt | None:
+        """The first receipt of a thought sent before under the context's request id.
+
+        *chain_id* is the chain the caller named, if any.
+        """
+        return await self._known(_command(context, "think", chain_id, thought))
+
+    async def close(self) -> None:
+        """Finish the appends in flight and let the connections go."""
+        await self._appender.close()
+        await self._reader.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # -- Helpers ----------------------------------------------------------------------------------
+
+    async def _move(
+        self, context: Context, chain_id: UUID, verb: str, reason: str | None
+    ) -> Receipt:
+        def decide(chain: ThoughtChain) -> Answer:
+            previous = chain.status
+            getattr(chain, verb)(reason=reason)
+            return {"previous_status": str(previous), "new_status": str(chain.status)}
+
+        return await self._execute(chain_id, decide, _command(context, verb, chain_id, reason))
+
+    async def _begin(self, chain: ThoughtChain, answer: Answer, command: "_Command") -> Receipt:
+        verdict = await self._appender.append(
+            _save(chain.collect(), answer, command, chain.session_id)
+        )
+        if verdict.verdict == "conflict":
+            raise ChainExistsError(chain.id)
+        if verdict.command_digest is not None:
+            return _repeated(verdict, command)
+        self._chains.keep(chain)
+        return Receipt(chain.id, verdict.last_position, dict(answer))
+
+    async def _execute(self, chain_id: UUID, decide: Decide, command: "_Command") -> Receipt:
+        if known := await self._known(command):
+            return known
+        return await _shielded(self._take_turn(chain_id, decide, command))
+
+    async def _take_turn(self, chain_id: UUID, decide: Decide, command: "_Command") -> Receipt:
+        async with self._chains.turn(chain_id) as turn:
+            try:
+                return await self._decide_and_append(turn, decide, command)
+            except ConcurrentAppendError:
+                raise
+            except BaseException:
+                # Recorded or not, what is in memory is no longer sure to be what is in the log.
+                self._chains.drop(chain_id)
+                raise
+
+    async def _decide_and_append(self, turn: Turn, decide: Decide, command: "_Command") -> Receipt:
+        for _ in range(APPEND_ATTEMPTS_MAX):
+            chain = await turn.chain()
+            mark = chain.mark()
+            try:
+                answer = decide(chain)
+            except LedgerError:
+                chain.forget(chain.collect(), mark)
+                if turn.fresh:
+                    raise
+                # Another process may have moved the chain on: refuse only by the log.
+                await turn.refresh()
+                continue
+            events = chain.collect()
+            if not events:
+                return Receipt(chain.id, None, dict(answer))
+            verdict = await self._appender.append(_save(events, answer, command, None))
+            if verdict.command_digest is not None:
+                chain.forget(events, mark)
+                return _repeated(verdict, command)
+            if verdict.verdict != "conflict":
+                self._chains.keep(chain)
+                return Receipt(chain.id, verdict.last_position, dict(answer))
+            chain.forget(events, mark)
+            await turn.refresh()
+        raise ConcurrentAppendError(turn.chain_id, APPEND_ATTEMPTS_MAX)
+
+    async def _known(self, command: "_Command") -> Receipt | None:
+        if command.request_key is None:
+            return None
+        rows = await self._reader.fetch(SELECT_REQUEST, {"request_key": command.request_key})
+        return _repeated(Verdict(*rows[0]), command) if rows else None
+
+
+def title_of(text: str) -> str:
+    """A title for a chain that was given none: the first line of its first thought, cut short."""
+    first_line = text.strip().partition("\n")[0].strip()
+    if len(first_line) <= TITLE_CHARACTERS_MAX:
+        return first_line
+    return first_line[: TITLE_CHARACTERS_MAX - 1].rstrip() + "…"
+
+
+class _Command(NamedTuple):
+    """Who asks, and, when there is a request id, its key and the digest of what is asked."""
+
+    context: Context
+    request_key: UUID | None
+    digest: bytes
+
+
+def _command(context: Context, name: str, chain_id: UUID | None, said: object) -> _Command:
+    if context.request_id is None:
+        return _Command(context, None, b"")
+    check_id("the request id", context.request_id)
+    names = orjson.dumps([context.tenant, context.actor, context.request_id]).decode()
+    spoken = asdict(said) if isinstance(said, Thought) else said
+    said_bytes = orjson.dumps([name, chain_id, spoken], option=orjson.OPT_SORT_KEYS)
+    digest = hashlib.sha256(said_bytes).digest()
+    return _Command(context, uuid5(REQUEST_NAMESPACE, names), digest)
+
+
+def _save(
+    events: list[ChainEvent], answer: Answer, command: _Command, session_id: str | None
+) -> Save:
+    request = None
+    if command.request_key is not None:
+        kept = {"chain_id": str(events[0].originator_id), "answer": dict(answer)}
+        request = Request(command.request_key, command.digest, orjson.dumps(kept))
+    return Save(
+        chain_id=events[0].originator_id,
+        first_version=events[0].originator_version,
+        topics=[event.TOPIC for event in events],
+        states=[encode(event, command.context) for event in events],
+        recorded_at=events[-1].timestamp,
+        actor=command.context.actor,
+        session_id=session_id,
+        request=request,
+    )
+
+
+def _repeated(verdict: Verdict, command: _Command) -> Receipt:
+    if verdict.command_digest != command.digest:
+        raise RequestMismatchError(command.context.request_id or "")
+    kept = orjson.loads(verdict.answer or b"{}")
+    return Receipt(UUID(kept["chain_id"]), verdict.last_position, kept["answer"], repeated=True)
+
+
+async def _shielded(command: Coroutine[Any, Any, _T]) -> _T:
+    """Let the command end on its own when whoever waits for it is cancelled."""
+    return await asyncio.shield(asyncio.create_task(command))

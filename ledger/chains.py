@@ -1,0 +1,118 @@
+"""Turns on a chain, first come first served, over a bounded cache of chains."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
+from uuid import UUID
+
+from eventsourcing.persistence import StoredEvent
+
+from ledger.aggregate import ThoughtChain
+from ledger.errors import ChainNotFoundError
+from ledger.events import ChainEvent
+from ledger.reader import Reader
+from ledger.serialization import decode
+
+# A cached thought costs about 400 bytes, a cached chain about 2 KiB.
+CACHED_CHAINS_MAX = 2_000
+CACHED_THOUGHTS_MAX = 50_000
+LOAD_EVENTS_MAX = 2_000
+
+SELECT_STREAM = """
+    SELECT notification_id, originator_version, topic, state
+      FROM ledger.events
+     WHERE originator_id = %(chain_id)s
+       AND originator_version > %(after)s
+     ORDER BY originator_version
+     LIMIT %(limit)s
+"""
+
+
+class Turn:
+    """One command's time on one chain.  ``fresh``: the chain was read from the log in this turn."""
+
+    def __init__(self, chains: "Chains", chain_id: UUID) -> None:
+        self._chains = chains
+        self.chain_id = chain_id
+        self.fresh = False
+
+    async def chain(self) -> ThoughtChain:
+        """The chain, as cached.  Raises ChainNotFoundError."""
+        cached = self._chains.cached(self.chain_id)
+        return cached if cached is not None else await self.refresh()
+
+    async def refresh(self) -> ThoughtChain:
+        """The chain with everything recorded by now.  Raises ChainNotFoundError."""
+        self.fresh = True
+        return await self._chains.read(self.chain_id)
+
+
+class Chains:
+    """The chains this process works on: one command at a time each, and a bounded cache."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._cache: OrderedDict[UUID, ThoughtChain] = OrderedDict()
+        self._cached_thoughts = 0
+        self._sizes: dict[UUID, int] = {}
+        self._locks: dict[UUID, tuple[asyncio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def turn(self, chain_id: UUID) -> AsyncIterator[Turn]:
+        """Wait for the chain's earlier commands of this process; asyncio locks are fair."""
+        lock, users = self._locks.get(chain_id) or (asyncio.Lock(), 0)
+        self._locks[chain_id] = lock, users + 1
+        try:
+            async with lock:
+                yield Turn(self, chain_id)
+        finally:
+            lock, users = self._locks[chain_id]
+            if users == 1:
+                del self._locks[chain_id]
+            else:
+                self._locks[chain_id] = lock, users - 1
+
+    def cached(self, chain_id: UUID) -> ThoughtChain | None:
+        return self._cache.get(chain_id)
+
+    async def read(self, chain_id: UUID) -> ThoughtChain:
+        """The chain by its log, from where the cache ends.  Raises ChainNotFoundError."""
+        chain = self._cache.get(chain_id)
+        while True:
+            after = 0 if chain is None else chain.version
+            rows = await self._reader.fetch(
+                SELECT_STREAM, {"chain_id": chain_id, "after": after, "limit": LOAD_EVENTS_MAX}
+            )
+            for position, version, topic, state in rows:
+                event = decode(position, StoredEvent(chain_id, version, topic, state)).event
+                chain = _mutated(cast("ChainEvent", event), chain)
+            if len(rows) < LOAD_EVENTS_MAX:
+                break
+        if chain is None:
+            raise ChainNotFoundError(chain_id)
+        self.keep(chain)
+        return chain
+
+    def keep(self, chain: ThoughtChain) -> None:
+        """Cache the chain as the one used last; let go of those used longest ago."""
+        self.drop(chain.id)
+        self._cache[chain.id] = chain
+        self._sizes[chain.id] = chain.thought_count
+        self._cached_thoughts += chain.thought_count
+        while len(self._cache) > 1 and (
+            len(self._cache) > CACHED_CHAINS_MAX or self._cached_thoughts > CACHED_THOUGHTS_MAX
+        ):
+            self.drop(next(iter(self._cache)))
+
+    def drop(self, chain_id: UUID) -> None:
+        """Forget the cached chain, so that the next command reads it again."""
+        if self._cache.pop(chain_id, None) is not None:
+            self._cached_thoughts -= self._sizes.pop(chain_id)
+
+
+def _mutated(event: ChainEvent, chain: ThoughtChain | None) -> ThoughtChain:
+    mutated: ThoughtChain | None = event.mutate(chain)
+    assert mutated is not None
+    return mutated

@@ -1,0 +1,208 @@
+"""The database behind the ledger: found or started, checked, migrated, and logged in to by role."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from types import TracebackType
+from typing import Self
+
+import psycopg
+from psycopg import AsyncConnection, Connection
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import TupleRow
+
+from ledger import migrations
+from ledger.embedded import EmbeddedPostgres, default_data_dir
+from ledger.errors import LedgerError
+from ledger.settings import Settings
+
+POSTGRES_VERSION_MIN = 160_000
+PGVECTOR_VERSION_MIN = (0, 8, 4)
+CONNECT_SECONDS_MAX = 10
+
+SELECT_FACTS = """
+    SELECT current_setting('server_version_num')::int,
+           current_setting('server_version'),
+           (SELECT default_version FROM pg_available_extensions WHERE name = 'vector'),
+           (SELECT extversion FROM pg_extension WHERE extname = 'vector')
+"""
+
+# The embedded server is reached by a socket only its owner can open, so no passwords are needed.
+ALLOW_LOGIN = """
+    ALTER ROLE thought_ledger_writer LOGIN;
+    ALTER ROLE thought_ledger_projector LOGIN;
+    ALTER ROLE thought_ledger_reader LOGIN
+"""
+
+
+class Role(StrEnum):
+    """What a connection may do; none of them owns the log's tables."""
+
+    WRITER = "thought_ledger_writer"
+    PROJECTOR = "thought_ledger_projector"
+    READER = "thought_ledger_reader"
+
+
+class DatabaseUnavailableError(LedgerError):
+    """The database cannot be reached; nothing was recorded."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"cannot reach the database ({reason}); start it, or check --database-url and "
+            "THOUGHT_LEDGER_DATABASE_URL, and try again"
+        )
+        self.reason = reason
+
+
+class DatabaseUnfitError(LedgerError):
+    """The database was reached and cannot be used as it is."""
+
+
+class Database:
+    """One database, embedded or elsewhere; ``open`` it before asking for connections."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises DatabaseUnfitError when the URL cannot be read."""
+        self.embedded: EmbeddedPostgres | None = None
+        self._url = ""
+        if settings.database_url is None:
+            self.embedded = EmbeddedPostgres(settings.data_dir or default_data_dir())
+            return
+        try:
+            conninfo_to_dict(settings.database_url)
+        except psycopg.ProgrammingError as error:
+            # The message of libpq may quote the URL, and the URL may hold a password.
+            raise DatabaseUnfitError(
+                "the database URL cannot be read; it looks like "
+                "postgresql://user:password@host:5432/dbname"
+            ) from error
+        self._url = settings.database_url
+
+    def open(self) -> list[str]:
+        """Start it if it is ours, check it, migrate it, and return the migrations applied.
+
+        Raises DatabaseUnavailableError, DatabaseUnfitError, EmbeddedPostgresError and what
+        ``migrations.migrate`` raises.
+        """
+        self.revive()
+        with connect(self._admin_conninfo()) as connection:
+            _check(connection)
+            if not migrations.pending(connection):
+                return []
+            try:
+                applied = migrations.migrate(connection)
+                if self.embedded is not None:
+                    connection.execute(ALLOW_LOGIN)
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise DatabaseUnfitError(
+                    f"this login may not migrate the database ({_first_line(error)}); run "
+                    "`thought-ledger migrate --database-url URL` once with the URL of an owner"
+                ) from error
+            return applied
+
+    def revive(self) -> None:
+        """Start the embedded server if it does not run; nothing for a database elsewhere."""
+        if self.embedded is not None:
+            self.embedded.start()
+
+    def close(self) -> None:
+        """Give the embedded server up; the last of its users stops it."""
+        if self.embedded is not None:
+            self.embedded.stop()
+
+    def conninfo(self, role: Role) -> str:
+        """How to connect as *role*, whoever the URL logs in as."""
+        if self.embedded is not None:
+            conninfo = self.embedded.conninfo(user=role.value)
+            return make_conninfo(conninfo, application_name="thought-ledger")
+        options = str(conninfo_to_dict(self._url).get("options") or "")
+        return make_conninfo(
+            self._url,
+            application_name="thought-ledger",
+            options=f"{options} -c role={role.value}".strip(),
+        )
+
+    def connector(self, role: Role) -> "Connector":
+        return Connector(self.conninfo(role), self.revive)
+
+    def _admin_conninfo(self) -> str:
+        return self._url if self.embedded is None else self.embedded.conninfo()
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        _type: type[BaseException] | None,
+        _error: BaseException | None,
+        _traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class Connector:
+    """Makes connections of one role, and can revive the server when there is none to connect to."""
+
+    def __init__(self, conninfo: str, revive: Callable[[], None]) -> None:
+        self.conninfo = conninfo
+        self.revive = revive
+
+    def connect(self) -> Connection[TupleRow]:
+        """A new autocommit connection.  Raises DatabaseUnavailableError, DatabaseUnfitError."""
+        return connect(self.conninfo)
+
+    async def connect_async(self) -> AsyncConnection[TupleRow]:
+        """A new autocommit connection.  Raises DatabaseUnavailableError, DatabaseUnfitError."""
+        try:
+            return await AsyncConnection.connect(
+                self.conninfo, autocommit=True, connect_timeout=CONNECT_SECONDS_MAX
+            )
+        except psycopg.OperationalError as error:
+            raise connect_error(error) from error
+
+
+def connect(conninfo: str) -> Connection[TupleRow]:
+    """A new autocommit connection.  Raises DatabaseUnavailableError, DatabaseUnfitError."""
+    try:
+        return Connection.connect(
+            conninfo, autocommit=True, connect_timeout=CONNECT_SECONDS_MAX
+        )
+    except psycopg.OperationalError as error:
+        raise connect_error(error) from error
+
+
+def connect_error(error: psycopg.OperationalError) -> LedgerError:
+    """Our error for a connection that was not made."""
+    reason = _first_line(error)
+    if "permission denied to set role" in reason:
+        return DatabaseUnfitError(
+            f"the login of the database URL may not act for the ledger ({reason}); "
+            "let an owner run `GRANT` of that role to it"
+        )
+    return DatabaseUnavailableError(reason)
+
+
+def _check(connection: Connection[TupleRow]) -> None:
+    row = connection.execute(SELECT_FACTS).fetchone()
+    assert row is not None
+    number, version, available, installed = row
+    if number < POSTGRES_VERSION_MIN:
+        raise DatabaseUnfitError(
+            f"the database is PostgreSQL {version}; thought-ledger needs PostgreSQL 16 or newer"
+        )
+    pgvector = installed or available
+    if pgvector is None:
+        raise DatabaseUnfitError(
+            "the database server has no pgvector; install the extension `vector` "
+            "0.8.4 or newer on it"
+        )
+    if tuple(int(part) for part in pgvector.split(".")) < PGVECTOR_VERSION_MIN:
+        raise DatabaseUnfitError(
+            f"the database has pgvector {pgvector}; thought-ledger needs 0.8.4 or newer: install it "
+            "and run `ALTER EXTENSION vector UPDATE`"
+        )
+
+
+def _first_line(error: psycopg.Error) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].removeprefix("connection failed: ") if lines else type(error).__name__

@@ -1,0 +1,84 @@
+"""The notification log, read in plain synchronous code: by workers, auditors and the command line."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from eventsourcing.persistence import StoredEvent
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from ledger.errors import ChainNotFoundError
+from ledger.serialization import Recorded, decode
+
+PAGE_EVENTS_MAX = 500
+
+SELECT_LOG = """
+    SELECT notification_id, originator_id, originator_version, topic, state
+      FROM ledger.events
+     WHERE notification_id > %(after)s
+     ORDER BY notification_id
+     LIMIT %(limit)s
+"""
+
+SELECT_HISTORY = """
+    SELECT notification_id, originator_id, originator_version, topic, state
+      FROM ledger.events
+     WHERE originator_id = %(chain_id)s
+       AND originator_version > %(after)s
+       AND originator_version <= %(to)s
+     ORDER BY originator_version
+     LIMIT %(limit)s
+"""
+
+SELECT_HEAD = "SELECT coalesce(max(notification_id), 0) FROM ledger.events"
+
+VERSION_MAX = 2**62
+
+
+def read_stored(
+    connection: Connection[TupleRow], *, after: int, limit: int
+) -> list[tuple[int, StoredEvent]]:
+    """Up to *limit* positions after *after* and their stored events, oldest first, unread."""
+    with connection.cursor(binary=True) as cursor:
+        cursor.execute(SELECT_LOG, {"after": after, "limit": limit}, prepare=True)
+        return [(position, StoredEvent(*row)) for position, *row in cursor.fetchall()]
+
+
+def read(connection: Connection[TupleRow], *, after: int, limit: int) -> list[Recorded]:
+    """Up to *limit* events after position *after*, oldest first.
+
+    Raises TamperedEventError, UnknownTopicError, UnreadableEventError.
+    """
+    return [decode(*row) for row in read_stored(connection, after=after, limit=limit)]
+
+
+def head(connection: Connection[TupleRow]) -> int:
+    """The position of the last event, 0 when there is none."""
+    row = connection.execute(SELECT_HEAD).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def history(
+    connection: Connection[TupleRow], chain_id: UUID, *, to_version: int = VERSION_MAX
+) -> Iterator[Recorded]:
+    """A chain's events up to a version, in order, read in pages.
+
+    Raises ChainNotFoundError, TamperedEventError, UnknownTopicError, UnreadableEventError.
+    """
+    after = 0
+    while True:
+        with connection.cursor(binary=True) as cursor:
+            cursor.execute(
+                SELECT_HISTORY,
+                {"chain_id": chain_id, "after": after, "to": to_version, "limit": PAGE_EVENTS_MAX},
+            )
+            rows = cursor.fetchall()
+        for position, *row in rows:
+            recorded = decode(position, StoredEvent(*row))
+            after = recorded.event.originator_version
+            yield recorded
+        if after == 0:
+            raise ChainNotFoundError(chain_id)
+        if len(rows) < PAGE_EVENTS_MAX:
+            return

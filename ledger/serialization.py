@@ -1,0 +1,302 @@
+"""Events to bytes and back.  No other module knows the stored form (docs/stored-format.md).
+
+One event is ``header LF payload``, both canonical JSON: UTF-8, sorted keys, no blanks, no floats.
+The header says who, when and why and is never erased.  The payload says what; it holds 16 random
+bytes of salt, and the header commits to it by SHA-256.  ``event_id`` is a UUIDv8 (RFC 9562) made
+of the first 128 bits of the SHA-256 of the header itself with the id written as zeros, so that a
+change of any stored byte shows.  The bytes stored are the bytes hashed: nothing is re-encoded to
+be verified.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, cast, get_args, get_type_hints
+from uuid import UUID
+
+import orjson
+from eventsourcing.persistence import Mapper, StoredEvent, Transcoder
+
+from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEventError
+from ledger.events import CATALOGUE, LedgerEvent
+
+FORMAT = 1
+SALT_BYTES = 16
+NO_ID = b'"event_id":"00000000-0000-0000-0000-000000000000"'
+ID_MARK = b'"event_id":"'
+ID_CHARACTERS = 36
+# The columns and the header carry these; the payload does not repeat them.
+ENVELOPE = frozenset({"originator_id", "originator_version", "timestamp"})
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Who records and why: the part of a header that the caller knows."""
+
+    actor: str
+    client: str | None = None
+    client_version: str | None = None
+    tenant: str = "default"
+    request_id: str | None = None
+    correlation_id: str | None = None
+    causation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a stored event."""
+
+    format: int
+    event_id: UUID
+    tenant: str
+    chain_id: UUID
+    version: int
+    topic: str
+    recorded_at: datetime
+    actor: str
+    client: str | None
+    client_version: str | None
+    request_id: str | None
+    correlation_id: str | None
+    causation_id: str | None
+    key_id: str | None
+    commitment: str
+
+
+class Recorded(NamedTuple):
+    """An event, its header and its position in the notification log."""
+
+    position: int
+    header: Header
+    event: LedgerEvent
+
+
+def encode(event: LedgerEvent, context: Context) -> bytes:
+    """The bytes to store for *event*.  Two calls differ: each payload has a fresh salt."""
+    payload = _dumps(_payload(event))
+    header = _dumps(
+        {
+            "actor": context.actor,
+            "causation_id": context.causation_id,
+            "chain": str(event.originator_id),
+            "client": context.client,
+            "client_version": context.client_version,
+            "commitment": hashlib.sha256(payload).hexdigest(),
+            "correlation_id": context.correlation_id,
+            "event_id": "00000000-0000-0000-0000-000000000000",
+            "format": FORMAT,
+            "key_id": None,
+            "recorded_at": _timestamp(event.timestamp),
+            "request_id": context.request_id,
+            "tenant": context.tenant,
+            "topic": event.TOPIC,
+            "version": event.originator_version,
+        }
+    )
+    event_id = ID_MARK + str(_digest_id(header)).encode() + b'"'
+    return header.replace(NO_ID, event_id, 1) + b"\n" + payload
+
+
+def decode(position: int, stored: StoredEvent) -> Recorded:
+    """Check the stored bytes and rebuild the event through its constructor.
+
+    The stock mapper imports whatever module a stored topic names and fills the object without
+    calling its constructor; both trust the database too much.
+
+    Raises TamperedEventError, UnknownTopicError, UnreadableEventError.
+    """
+    header, payload = open_state(stored)
+    event_class = CATALOGUE.get(header.topic)
+    if event_class is None:
+        raise UnknownTopicError(header.topic)
+    try:
+        state = _upcast(event_class, orjson.loads(payload))
+        event = event_class(
+            originator_id=header.chain_id,
+            originator_version=header.version,
+            timestamp=header.recorded_at,
+            **_fields(event_class, state),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise UnreadableEventError(header.topic, str(error)) from error
+    return Recorded(position, header, event)
+
+
+def open_state(stored: StoredEvent) -> tuple[Header, bytes]:
+    """Split a stored state into its header and payload bytes, and verify both.
+
+    Raises TamperedEventError when a byte of either, or a column beside them, was changed.
+    """
+    chain_id, version = cast("UUID", stored.originator_id), stored.originator_version
+    head, separator, payload = stored.state.partition(b"\n")
+    if not separator:
+        raise TamperedEventError(chain_id, version, "there is no header")
+    try:
+        digest_id = _digest_id(_without_id(head))
+        header = _header(orjson.loads(head))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise TamperedEventError(chain_id, version, "the header cannot be read") from None
+    if header.event_id != digest_id:
+        raise TamperedEventError(chain_id, version, "the header does not match its event id")
+    if header.commitment != hashlib.sha256(payload).hexdigest():
+        raise TamperedEventError(chain_id, version, "the payload does not match its commitment")
+    if (header.chain_id, header.version, header.topic) != (chain_id, version, stored.topic):
+        raise TamperedEventError(chain_id, version, "the columns do not match the header")
+    return header, payload
+
+
+class LedgerTranscoder(Transcoder):
+    """JSON by orjson, for the library's own uses; events go through ``LedgerMapper``."""
+
+    def encode(self, obj: object) -> bytes:
+        return _dumps(obj)
+
+    def decode(self, data: bytes) -> Any:
+        return orjson.loads(data)
+
+
+class LedgerMapper(Mapper[UUID]):
+    """The library's seam for stored events, over ``encode`` and ``decode``."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(transcoder=LedgerTranscoder())
+        self._context = context
+
+    def to_stored_event(self, domain_event: Any) -> StoredEvent:
+        return store(domain_event, self._context)
+
+    def to_domain_event(self, stored_event: StoredEvent) -> Any:
+        return decode(0, stored_event).event
+
+
+def store(event: LedgerEvent, context: Context) -> StoredEvent:
+    """The row to append for *event*."""
+    return StoredEvent(
+        originator_id=event.originator_id,
+        originator_version=event.originator_version,
+        topic=event.TOPIC,
+        state=encode(event, context),
+    )
+
+
+# -- The payload ----------------------------------------------------------------------------------
+
+
+def _payload(event: LedgerEvent) -> dict[str, Any]:
+    state = {
+        name: _timestamp(value) if type(value) is datetime else value
+        for name, value in vars(event).items()
+        if value is not None and name not in ENVELOPE
+    }
+    if event.class_version > 1:
+        state["class_version"] = event.class_version
+    state["salt"] = os.urandom(SALT_BYTES).hex()
+    return state
+
+
+def _upcast(event_class: type[LedgerEvent], state: dict[str, Any]) -> dict[str, Any]:
+    """Bring a stored payload to the version of the class, one step at a time."""
+    del state["salt"]
+    version = state.pop("class_version", 1)
+    if version > event_class.class_version:
+        raise UnreadableEventError(
+            event_class.TOPIC, f"version {version} is newer than this thought-ledger; upgrade it"
+        )
+    while version < event_class.class_version:
+        getattr(event_class, f"upcast_v{version}_v{version + 1}")(state)
+        version += 1
+    return state
+
+
+def _fields(event_class: type[LedgerEvent], state: dict[str, Any]) -> dict[str, Any]:
+    """Constructor arguments: absent optional fields become None, unknown ones are an error."""
+    shapes = _shapes(event_class)
+    if not state.keys() <= shapes.keys():
+        unknown = ", ".join(sorted(state.keys() - shapes.keys()))
+        raise ValueError(f"unknown fields {unknown}")
+    return {name: _value(state.get(name), name, shape) for name, shape in shapes.items()}
+
+
+class _Shape(NamedTuple):
+    stored: type
+    optional: bool
+    parse: Callable[[Any], Any] | None
+
+
+def _value(value: Any, name: str, shape: _Shape) -> Any:
+    if value is None:
+        if shape.optional:
+            return None
+        raise ValueError(f"{name} is missing")
+    if type(value) is not shape.stored:
+        raise TypeError(f"{name} is a {type(value).__name__}, not a {shape.stored.__name__}")
+    return shape.parse(value) if shape.parse else value
+
+
+@cache
+def _shapes(event_class: type[LedgerEvent]) -> dict[str, _Shape]:
+    hints = get_type_hints(event_class)
+    names = sorted({field.name for field in fields(event_class)} - ENVELOPE)
+    return {name: _field_shape(hints[name]) for name in names}
+
+
+def _field_shape(hint: Any) -> _Shape:
+    arms = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+    optional = NoneType in arms
+    (kind,) = (arm for arm in arms if arm is not NoneType)
+    if kind is UUID:
+        return _Shape(str, optional, UUID)
+    if kind is datetime:
+        return _Shape(str, optional, datetime.fromisoformat)
+    if kind in (str, int, bool):
+        return _Shape(kind, optional, None)
+    return _Shape(list, optional, None)
+
+
+# -- The header -----------------------------------------------------------------------------------
+
+
+def _header(state: dict[str, Any]) -> Header:
+    return Header(
+        format=state["format"],
+        event_id=UUID(state["event_id"]),
+        tenant=state["tenant"],
+        chain_id=UUID(state["chain"]),
+        version=state["version"],
+        topic=state["topic"],
+        recorded_at=datetime.fromisoformat(state["recorded_at"]),
+        actor=state["actor"],
+        client=state["client"],
+        client_version=state["client_version"],
+        request_id=state["request_id"],
+        correlation_id=state["correlation_id"],
+        causation_id=state["causation_id"],
+        key_id=state["key_id"],
+        commitment=state["commitment"],
+    )
+
+
+def _without_id(head: bytes) -> bytes:
+    """The header as it was hashed.  A quote inside a value is escaped, so the mark is unique."""
+    start = head.index(ID_MARK) + len(ID_MARK)
+    return head[: start - len(ID_MARK)] + NO_ID + head[start + ID_CHARACTERS + 1 :]
+
+
+def _digest_id(header: bytes) -> UUID:
+    digest = bytearray(hashlib.sha256(header).digest()[:16])
+    digest[6] = (digest[6] & 0x0F) | 0x80
+    digest[8] = (digest[8] & 0x3F) | 0x80
+    return UUID(bytes=bytes(digest))
+
+
+def _timestamp(moment: datetime) -> str:
+    """UTC with six decimals, always: orjson alone would drop a fraction of zero."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _dumps(value: object) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
