@@ -1,0 +1,164 @@
+"""The stdio transport: one client on this process's stdin and stdout, served on the event loop.
+
+The SDK's own transport hops to a thread three times a message, hangs on Ctrl-C, drops a line it
+cannot read without a word, and lives on when the client has stopped reading.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+from mcp.server import MCPServer
+from mcp.server.lowlevel.server import NotificationOptions
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
+
+from mcp_server.frames import Refusal, encode_message, read_frame
+from mcp_server.pipes import InputPipe, OutputPipe
+from mcp_server.wire import Wire, claim_stdout
+
+__all__ = ["StdioConnection", "Wire", "claim_stdout", "serve_stdio"]
+
+IN_FLIGHT_MAX = 1_000
+
+# After the end of input, how long calls in flight may take before they are cancelled.  A file has
+# ended before the first answer is due; a client that closes a pipe is about to lose patience.
+PIPE_GRACE_SECONDS = 0.3
+FILE_GRACE_SECONDS = 30.0
+FLUSH_SECONDS_MAX = 0.2
+
+
+async def serve_stdio(server: MCPServer[Any], wire: Wire | None = None) -> None:
+    """Serve one client until it closes its end or SIGINT, SIGTERM or SIGHUP arrives.
+
+    What is shielded from cancellation is finished and answered first.  Without *wire*, stdin and
+    stdout are claimed here.
+    """
+    connection = StdioConnection(wire or claim_stdout())
+    # MCPServer runs only on transports of its own; the SDK's conformance server reaches for the
+    # same attribute, and everything asked of it is public.
+    low_level = server._lowlevel_server  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    options = low_level.create_initialization_options(NotificationOptions())
+    with _signals_ending(connection):
+        try:
+            await low_level.run(connection, connection, options)
+        finally:
+            await connection.finish()
+
+
+class StdioConnection:
+    """Both streams of the SDK's session over the wire.
+
+    It stays open for answers when the session closes the reading side; ``finish`` ends it.
+    """
+
+    def __init__(self, wire: Wire) -> None:
+        self._input = InputPipe(wire.input_fd)
+        self._output = OutputPipe(wire.output_fd, wire.input_fd, on_closed=self.end)
+        self._ending = False
+        self._in_flight = 0
+        self._settled = asyncio.Event()
+        # Tells of requests that end without an answer, which a client's cancellation causes.
+        self._metadata = ServerMessageMetadata(on_request_unanswered=self._settle_unanswered)
+
+    async def receive(self) -> SessionMessage:
+        """The client's next message; lines that are none are answered on the way."""
+        while True:
+            await self._wait_for_in_flight(IN_FLIGHT_MAX - 1)
+            line = await self._input.next_line()
+            if line is None:
+                await self._wait_for_answers()
+                raise anyio.EndOfStream
+            frame = read_frame(line)
+            if isinstance(frame, JSONRPCRequest):
+                self._in_flight += 1
+                return SessionMessage(frame, self._metadata)
+            if isinstance(frame, Refusal):
+                with suppress(anyio.BrokenResourceError):
+                    await self._output.write(frame.encode())
+            elif frame is not None:
+                return SessionMessage(frame)
+
+    async def send(self, item: SessionMessage, /) -> None:
+        if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+            self._settle()
+        await self._output.write(encode_message(item.message))
+
+    def end(self) -> None:
+        """End the connection as if the client had closed it, without grace for calls in flight."""
+        self._ending = True
+        self._input.end()
+        self._output.hurry()
+        self._settled.set()
+
+    async def finish(self) -> None:
+        """Let go of the wire, when the client has taken what was written or takes too long."""
+        self._ending = True
+        self._input.end()
+        with anyio.move_on_after(FLUSH_SECONDS_MAX, shield=True):
+            await self._output.flush()
+        self._output.close()
+
+    async def aclose(self) -> None:
+        """Nothing: answers may still be due when the session is done with reading."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def _wait_for_answers(self) -> None:
+        grace = FILE_GRACE_SECONDS if self._input.is_file else PIPE_GRACE_SECONDS
+        with anyio.move_on_after(grace):
+            await self._wait_for_in_flight(0)
+        self._output.hurry()
+
+    async def _wait_for_in_flight(self, allowed: int) -> None:
+        while self._in_flight > allowed and not self._ending:
+            self._settled.clear()
+            await self._settled.wait()
+
+    def _settle(self) -> None:
+        self._in_flight -= 1
+        self._settled.set()
+
+    async def _settle_unanswered(self) -> None:
+        self._settle()
+
+
+@contextmanager
+def _signals_ending(connection: StdioConnection) -> Generator[None]:
+    if sys.platform == "win32":
+        yield  # Ctrl-C cancels the main task there, which ends the connection just as well
+        return
+    loop = asyncio.get_running_loop()
+    caught = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup asks us to stay
+        caught.append(signal.SIGHUP)
+    for number in caught:
+        loop.add_signal_handler(number, connection.end)
+    try:
+        yield
+    finally:
+        for number in caught:
+            loop.remove_signal_handler(number)
