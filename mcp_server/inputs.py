@@ -208,7 +208,7 @@ def describe(value: object) -> str:
         case dict():
             return "an object"
         case int() if abs(value) > INTEGER_MAX:
-            return "a number beyond them" if value > 0 else "a negative number"
+            return "a very large number" if value > 0 else "a negative number"
         case _:
             return json.dumps(value)
 

@@ -21,8 +21,9 @@ UNWRITTEN_BYTES_MAX = 2**20
 class InputPipe:
     """The lines a client sends, in order; reading pauses while many of them wait."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, on_end: Callable[[], object]) -> None:
         self._fd = fd
+        self._on_end = on_end
         self._loop = asyncio.get_running_loop()
         self._splitter = LineSplitter()
         self._lines: deque[bytes | Oversized] = deque()
@@ -56,12 +57,14 @@ class InputPipe:
         """Stop reading, and forget the lines nobody has asked for."""
         self._lines.clear()
         self._queued_bytes = 0
-        self._finish()
+        if not self._ended:
+            self._finish()
 
     def _finish(self) -> None:
         self._ended = True
         self._pause()
         self._arrived.set()
+        self._on_end()
 
     def _resume(self) -> None:
         self._paused = False
@@ -129,7 +132,7 @@ def _queued_size(line: bytes | Oversized) -> int:
 class OutputPipe:
     """What goes to the client; a writer waits while the client does not read."""
 
-    def __init__(self, fd: int, input_fd: int, on_closed: Callable[[], None]) -> None:
+    def __init__(self, fd: int, input_fd: int, on_closed: Callable[[], object]) -> None:
         self._fd = fd
         self._loop = asyncio.get_running_loop()
         self._on_closed = on_closed
@@ -150,14 +153,18 @@ class OutputPipe:
 
         Raises anyio.BrokenResourceError when the client reads no more.
         """
-        while len(self._unwritten) > UNWRITTEN_BYTES_MAX and not self._closed and not self._hurried:
-            self._room.clear()
-            await self._room.wait()
+        await self.wait_for_room()
         if self._closed:
             raise anyio.BrokenResourceError
         self._unwritten += line
         if len(self._unwritten) == len(line):
             self._write_on()
+
+    async def wait_for_room(self) -> None:
+        """Wait while much is unwritten, unless the connection is ending."""
+        while len(self._unwritten) > UNWRITTEN_BYTES_MAX and not self._hurried:
+            self._room.clear()
+            await self._room.wait()
 
     def hurry(self) -> None:
         """From now on take what is written without waiting: the connection is ending."""

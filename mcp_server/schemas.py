@@ -10,8 +10,8 @@ Think a problem through one recorded step at a time. Every thought is kept in a 
 can be revised, branched from, searched and resumed later, also by other agents.
 
 Use it when a task needs several dependent steps, when the plan may have to change on the way, \
-when alternatives should be weighed, or when the reasoning must survive a lost context. Skip it for \
-what one step answers.
+when alternatives should be weighed, or when the reasoning must survive a lost context. Skip it \
+for what one step answers.
 
 How to use it well:
 - Send one thought a call, a few sentences: what you now hold true, why, and what follows from it.

@@ -26,11 +26,10 @@ __all__ = ["StdioConnection", "Wire", "claim_stdout", "serve_stdio"]
 
 IN_FLIGHT_MAX = 1_000
 
-# After the end of input, how long calls in flight may take before they are cancelled.  A file has
-# ended before the first answer is due; a client that closes a pipe is about to lose patience.
-PIPE_GRACE_SECONDS = 0.3
+# How long calls in flight may go on after the end of input, and how long their answers may take to
+# be read.  A client that closes a pipe soon loses patience; a file says nothing about its reader.
+PIPE_GRACE_SECONDS = 0.25
 FILE_GRACE_SECONDS = 30.0
-FLUSH_SECONDS_MAX = 0.2
 
 
 async def serve_stdio(server: MCPServer[Any], wire: Wire | None = None) -> None:
@@ -58,21 +57,26 @@ class StdioConnection:
     """
 
     def __init__(self, wire: Wire) -> None:
-        self._input = InputPipe(wire.input_fd)
-        self._output = OutputPipe(wire.output_fd, wire.input_fd, on_closed=self.end)
-        self._ending = False
+        self._grace_seconds = PIPE_GRACE_SECONDS
+        self._hurried = False
         self._in_flight = 0
         self._settled = asyncio.Event()
+        self._output = OutputPipe(wire.output_fd, wire.input_fd, on_closed=self.end)
+        self._input = InputPipe(wire.input_fd, on_end=self._hurry_soon)
+        if self._input.is_file:
+            self._grace_seconds = FILE_GRACE_SECONDS
         # Tells of requests that end without an answer, which a client's cancellation causes.
         self._metadata = ServerMessageMetadata(on_request_unanswered=self._settle_unanswered)
 
     async def receive(self) -> SessionMessage:
         """The client's next message; lines that are none are answered on the way."""
         while True:
-            await self._wait_for_in_flight(IN_FLIGHT_MAX - 1)
+            await self._wait_until_in_flight(IN_FLIGHT_MAX - 1)
+            # A client that does not read its answers is not asked for more questions.
+            await self._output.wait_for_room()
             line = await self._input.next_line()
             if line is None:
-                await self._wait_for_answers()
+                await self._wait_until_in_flight(0)
                 raise anyio.EndOfStream
             frame = read_frame(line)
             if isinstance(frame, JSONRPCRequest):
@@ -91,16 +95,14 @@ class StdioConnection:
 
     def end(self) -> None:
         """End the connection as if the client had closed it, without grace for calls in flight."""
-        self._ending = True
+        self._grace_seconds = PIPE_GRACE_SECONDS
         self._input.end()
-        self._output.hurry()
-        self._settled.set()
+        self._hurry()
 
     async def finish(self) -> None:
         """Let go of the wire, when the client has taken what was written or takes too long."""
-        self._ending = True
         self._input.end()
-        with anyio.move_on_after(FLUSH_SECONDS_MAX, shield=True):
+        with anyio.move_on_after(self._grace_seconds, shield=True):
             await self._output.flush()
         self._output.close()
 
@@ -127,16 +129,18 @@ class StdioConnection:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def _wait_for_answers(self) -> None:
-        grace = FILE_GRACE_SECONDS if self._input.is_file else PIPE_GRACE_SECONDS
-        with anyio.move_on_after(grace):
-            await self._wait_for_in_flight(0)
-        self._output.hurry()
-
-    async def _wait_for_in_flight(self, allowed: int) -> None:
-        while self._in_flight > allowed and not self._ending:
+    async def _wait_until_in_flight(self, at_most: int) -> None:
+        while self._in_flight > at_most and not self._hurried:
             self._settled.clear()
             await self._settled.wait()
+
+    def _hurry_soon(self) -> None:
+        asyncio.get_running_loop().call_later(self._grace_seconds, self._hurry)
+
+    def _hurry(self) -> None:
+        self._hurried = True
+        self._output.hurry()
+        self._settled.set()
 
     def _settle(self) -> None:
         self._in_flight -= 1
