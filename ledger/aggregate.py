@@ -47,6 +47,8 @@ from ledger.limits import (
 
 
 class Status(StrEnum):
+    """What a chain allows: see ``docs/architecture.md``."""
+
     ACTIVE = "active"
     PAUSED = "paused"
     COMPLETED = "completed"
@@ -216,7 +218,7 @@ class ThoughtChain(BaseAggregate[UUID]):
             self.trigger_event(ChainReopened, reason=None)
         self._record(thought_id, thought)
         if not thought.next_thought_needed and thought.branch_id is None:
-            self.trigger_event(ChainCompleted, reason=None, conclusion=None)
+            self.trigger_event(ChainCompleted, reason=None, conclusion=None, metadata=None)
 
     def abandon_thought(self, thought_id: UUID, *, reason: str | None = None) -> None:
         """Give a thought up as a dead end; once given up it stays so."""
@@ -256,16 +258,24 @@ class ThoughtChain(BaseAggregate[UUID]):
         self._require("resumed", Status.PAUSED, Status.COMPLETED, Status.ABANDONED)
         self.trigger_event(ChainResumed, reason=reason)
 
-    def complete(self, *, reason: str | None = None, conclusion: str | None = None) -> None:
+    def complete(
+        self,
+        *,
+        reason: str | None = None,
+        conclusion: str | None = None,
+        metadata: str | None = None,
+    ) -> None:
         check_bytes("the reason", reason, TEXT_BYTES_MAX)
         check_bytes("the conclusion", conclusion, TEXT_BYTES_MAX)
+        check_bytes("the metadata", metadata, METADATA_BYTES_MAX)
         self._require("completed", Status.ACTIVE)
-        self.trigger_event(ChainCompleted, reason=reason, conclusion=conclusion)
+        self.trigger_event(ChainCompleted, reason=reason, conclusion=conclusion, metadata=metadata)
 
-    def abandon(self, *, reason: str | None = None) -> None:
+    def abandon(self, *, reason: str | None = None, metadata: str | None = None) -> None:
         check_bytes("the reason", reason, TEXT_BYTES_MAX)
+        check_bytes("the metadata", metadata, METADATA_BYTES_MAX)
         self._require("abandoned", Status.ACTIVE, Status.PAUSED)
-        self.trigger_event(ChainAbandoned, reason=reason)
+        self.trigger_event(ChainAbandoned, reason=reason, metadata=metadata)
 
     # -- apply() remembers.  It runs on every replay: no refusals, no clocks. ---------------------
 

@@ -246,5 +246,3 @@ def _statement(saves: list[Save]) -> tuple[Any, dict[str, Any]]:
 def _set_exception(future: asyncio.Future[Verdict], error: Exception) -> None:
     if not future.cancelled():
         future.set_exception(error)
-
-

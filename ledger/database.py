@@ -164,9 +164,7 @@ class Connector:
 def connect(conninfo: str) -> Connection[TupleRow]:
     """A new autocommit connection.  Raises DatabaseUnavailableError, DatabaseUnfitError."""
     try:
-        return Connection.connect(
-            conninfo, autocommit=True, connect_timeout=CONNECT_SECONDS_MAX
-        )
+        return Connection.connect(conninfo, autocommit=True, connect_timeout=CONNECT_SECONDS_MAX)
     except psycopg.OperationalError as error:
         raise connect_error(error) from error
 
@@ -198,8 +196,8 @@ def _check(connection: Connection[TupleRow]) -> None:
         )
     if tuple(int(part) for part in pgvector.split(".")) < PGVECTOR_VERSION_MIN:
         raise DatabaseUnfitError(
-            f"the database has pgvector {pgvector}; thought-ledger needs 0.8.4 or newer: install it "
-            "and run `ALTER EXTENSION vector UPDATE`"
+            f"the database has pgvector {pgvector}; thought-ledger needs 0.8.4 or newer: "
+            "install it and run `ALTER EXTENSION vector UPDATE`"
         )
 
 

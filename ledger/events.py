@@ -131,22 +131,29 @@ class BranchClosed(LedgerEvent):
 
 
 class ChainPaused(LedgerEvent):
+    """The chain takes no thoughts until it is resumed."""
+
     TOPIC = "chain.paused"
 
     reason: str | None
 
 
 class ChainResumed(LedgerEvent):
+    """A paused, completed or abandoned chain takes thoughts again."""
+
     TOPIC = "chain.resumed"
 
     reason: str | None
 
 
 class ChainCompleted(LedgerEvent):
+    """The chain came to its end."""
+
     TOPIC = "chain.completed"
 
     reason: str | None
     conclusion: str | None
+    metadata: str | None
 
 
 class ChainReopened(LedgerEvent):
@@ -158,9 +165,12 @@ class ChainReopened(LedgerEvent):
 
 
 class ChainAbandoned(LedgerEvent):
+    """The chain was given up; it is kept for ever."""
+
     TOPIC = "chain.abandoned"
 
     reason: str | None
+    metadata: str | None
 
 
 class FeedbackGiven(LedgerEvent):

@@ -1,4 +1,4 @@
-"""The notification log, read in plain synchronous code: by workers, auditors and the command line."""
+"""The notification log, read synchronously: by workers, auditors and the command line."""
 
 from collections.abc import Iterator
 from uuid import UUID

@@ -52,6 +52,8 @@ class ChangedMigrationError(LedgerError):
 
 
 class Migration(NamedTuple):
+    """One numbered file of ``ledger/sql``; the digest is SHA-256 of its text, in hex."""
+
     name: str
     statements: LiteralString
     digest: str
@@ -70,9 +72,7 @@ def migrate(connection: Connection[TupleRow]) -> list[str]:
             with connection.transaction():
                 connection.execute(migration.statements)
             connection.execute("RESET ROLE")
-            connection.execute(
-                INSERT_APPLIED, {"name": migration.name, "digest": migration.digest}
-            )
+            connection.execute(INSERT_APPLIED, {"name": migration.name, "digest": migration.digest})
     return [migration.name for migration in missing]
 
 

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import anyio
-from mcp.server import MCPServer
+from mcp.server.lowlevel import Server
 from mcp.server.lowlevel.server import NotificationOptions
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
@@ -32,20 +32,17 @@ PIPE_GRACE_SECONDS = 0.25
 FILE_GRACE_SECONDS = 30.0
 
 
-async def serve_stdio(server: MCPServer[Any], wire: Wire | None = None) -> None:
+async def serve_stdio(server: Server[Any], wire: Wire | None = None) -> None:
     """Serve one client until it closes its end or SIGINT, SIGTERM or SIGHUP arrives.
 
     What is shielded from cancellation is finished and answered first.  Without *wire*, stdin and
     stdout are claimed here.
     """
     connection = StdioConnection(wire or claim_stdout())
-    # MCPServer runs only on transports of its own; the SDK's conformance server reaches for the
-    # same attribute, and everything asked of it is public.
-    low_level = server._lowlevel_server  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-    options = low_level.create_initialization_options(NotificationOptions())
+    options = server.create_initialization_options(NotificationOptions())
     with _signals_ending(connection):
         try:
-            await low_level.run(connection, connection, options)
+            await server.run(connection, connection, options)
         finally:
             await connection.finish()
 

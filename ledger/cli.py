@@ -1,0 +1,198 @@
+"""The auditors' door, and what changes a chain by hand: replay, pause, import and so on."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Annotated, TypeVar
+from uuid import UUID
+
+import orjson
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from ledger import audit, log
+from ledger.application import Ledger, Receipt
+from ledger.database import Database, Role
+from ledger.display import printable
+from ledger.imports import Imported, check_traces, import_traces
+from ledger.options import DatabaseUrl, DataDir, Json, operator, settings_of
+from ledger.serialization import Recorded
+
+Chain = Annotated[UUID, typer.Argument(help="The chain's id, a UUID.", show_default=False)]
+Reason = Annotated[str | None, typer.Option(help="Why; kept with the event.", show_default=False)]
+_T = TypeVar("_T")
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's commands to the command line."""
+    for command in (replay, pause, resume, complete, abandon, migrate):
+        app.command()(command)
+    app.command("import")(import_file)
+
+
+def replay(
+    chain: Chain,
+    at: Annotated[
+        int | None, typer.Option(min=1, help="Only up to this version.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Print every event of a chain in order: who, when and what.
+
+    Every event is verified against its commitment before it is shown.
+    """
+    with (
+        Database(settings_of(data_dir, database_url)) as database,
+        database.connector(Role.READER).connect() as connection,
+    ):
+        history = log.history(connection, chain, to_version=at or log.VERSION_MAX)
+        if as_json:
+            _print_json(history)
+        else:
+            _print_story(history)
+
+
+def pause(
+    chain: Chain,
+    reason: Reason = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Let a chain rest: it takes no thoughts until it is resumed."""
+    _move(chain, Ledger.pause, reason, data_dir, database_url)
+
+
+def resume(
+    chain: Chain,
+    reason: Reason = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Let a paused, completed or abandoned chain take thoughts again."""
+    _move(chain, Ledger.resume, reason, data_dir, database_url)
+
+
+def complete(
+    chain: Chain,
+    reason: Reason = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Mark a chain as come to its end."""
+    _move(chain, Ledger.complete, reason, data_dir, database_url)
+
+
+def abandon(
+    chain: Chain,
+    reason: Reason = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Give a chain up.  It is kept for ever and can be resumed."""
+    _move(chain, Ledger.abandon, reason, data_dir, database_url)
+
+
+def import_file(
+    file: Annotated[Path, typer.Argument(help="JSON lines, plain or .gz.", show_default=False)],
+    as_json: Json = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Record the reasoning traces of a file.  Repeated, it goes on where it stopped.
+
+    The whole file is checked first; a file with a mistake in it records nothing.
+    """
+    settings = settings_of(data_dir, database_url)
+    count = check_traces(file)
+
+    async def run(ledger: Ledger) -> Imported:
+        with _progress(quiet=as_json) as progress:
+            task = progress.add_task("importing", total=count)
+            return await import_traces(
+                ledger,
+                operator(settings),
+                file,
+                lambda done: progress.update(task, completed=done),
+            )
+
+    with Database(settings) as database:
+        imported = asyncio.run(_with_ledger(database, run))
+    if as_json:
+        print(orjson.dumps(imported).decode())
+    else:
+        print(
+            f"{imported.chains:,} chains, {imported.operations:,} operations: "
+            f"{imported.added:,} added, {imported.operations - imported.added:,} there already"
+        )
+
+
+def migrate(
+    as_json: Json = False, data_dir: DataDir = None, database_url: DatabaseUrl = None
+) -> None:
+    """Create or upgrade the log's tables.  The other commands do it too, if they may."""
+    database = Database(settings_of(data_dir, database_url))
+    try:
+        applied = database.open()
+    finally:
+        database.close()
+    if as_json:
+        print(orjson.dumps({"applied": applied}).decode())
+    else:
+        print("\n".join(f"applied {name}" for name in applied) or "up to date")
+
+
+def _move(
+    chain: UUID,
+    command: Callable[..., Awaitable[Receipt]],
+    reason: str | None,
+    data_dir: Path | None,
+    database_url: str | None,
+) -> None:
+    settings = settings_of(data_dir, database_url)
+
+    async def run(ledger: Ledger) -> Receipt:
+        return await command(ledger, operator(settings), chain, reason)
+
+    with Database(settings) as database:
+        receipt = asyncio.run(_with_ledger(database, run))
+    answer = receipt.answer
+    print(f"{chain}: {answer['previous_status']} -> {answer['new_status']}")
+
+
+async def _with_ledger(database: Database, run: Callable[[Ledger], Awaitable[_T]]) -> _T:
+    async with Ledger(database) as ledger:
+        return await run(ledger)
+
+
+def _progress(*, quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet or not sys.stderr.isatty(),
+    )
+
+
+def _print_json(history: Iterator[Recorded]) -> None:
+    for recorded in history:
+        sys.stdout.buffer.write(orjson.dumps(audit.facts(recorded)) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _print_story(history: Iterator[Recorded]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for recorded in history:
+        moment = recorded.header.recorded_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        head = f"{recorded.header.version:>4}  {moment}  {recorded.header.actor}  "
+        line = Text(printable(head), style="dim")
+        console.print(line.append(printable(audit.sentence(recorded)), style="not dim bold"))
+        for text_line in (audit.text_of(recorded) or "").splitlines():
+            console.print(Text(f"      {printable(text_line)}"))

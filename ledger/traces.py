@@ -1,0 +1,200 @@
+"""Reasoning traces as files hold them, and what each operation asks of a chain.
+
+A file, plain or gzip, has one JSON object a line, one operation an object: ``chain`` and ``op``
+(start, append, branch, revise, abandon, complete) and, by op, ``content``, ``n``, ``parent``,
+``revises``, ``at``, ``src``, ``meta``.  Each operation becomes exactly one event.
+"""
+
+import gzip
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
+from uuid import UUID, uuid5
+
+import orjson
+
+from ledger.aggregate import Thought, ThoughtChain
+from ledger.errors import LedgerError
+from ledger.limits import recordable
+
+TRACE_NAMESPACE = UUID("c1f6a7a2-0d6e-5b7a-8f5e-6a4d3c2b1a09")
+GZIP_MAGIC = b"\x1f\x8b"
+THOUGHT_OPS = frozenset({"append", "branch", "revise"})
+OPS = THOUGHT_OPS | {"start", "abandon", "complete"}
+
+_T = TypeVar("_T", str, int)
+
+
+class TraceError(LedgerError):
+    """A file of traces cannot be read, or says something that makes no sense."""
+
+    def __init__(self, line: int, problem: str) -> None:
+        super().__init__(f"line {line}: {problem}; mend the file and import it again")
+        self.line = line
+        self.problem = problem
+
+
+class Operation(NamedTuple):
+    """One line of a file of traces."""
+
+    line: int
+    chain: str
+    op: str
+    said: dict[str, Any]
+
+    @property
+    def number(self) -> int:
+        """The thought it is about.  Raises TraceError when it names none."""
+        number = self.get("n", int)
+        if number is None or number < 1:
+            raise TraceError(self.line, '"n" is not a whole number from 1')
+        return number
+
+    @property
+    def text(self) -> str:
+        return recordable(self.get("content", str) or "")
+
+    @property
+    def source(self) -> str | None:
+        source = self.get("src", str)
+        return source and recordable(source)
+
+    @property
+    def meta(self) -> str | None:
+        """What else was said, as one JSON string."""
+        meta = self.said.get("meta")
+        return None if meta is None else orjson.dumps(meta).decode()
+
+    def get(self, name: str, kind: type[_T]) -> _T | None:
+        """A field by its type, None when it is absent or null.  Raises TraceError."""
+        value = self.said.get(name)
+        if value is None or type(value) is kind:
+            return value
+        raise TraceError(self.line, f'"{name}" is not of type {kind.__name__}')
+
+
+def read_operations(path: Path) -> Iterator[Operation]:
+    """The operations of a file in order.  Raises TraceError."""
+    number = 0
+    try:
+        with path.open("rb") as file:
+            packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            file.seek(0)
+            # Unpacking needs no closing of its own: it reads from the file that is closed here.
+            lines = cast("BinaryIO", gzip.GzipFile(fileobj=file)) if packed else file
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _operation(number, line)
+    except (OSError, EOFError) as error:
+        problem = f"{path} cannot be read ({getattr(error, 'strerror', None) or error})"
+        raise TraceError(number, problem) from error
+
+
+def chain_id_of(start: Operation) -> UUID:
+    """The id an imported chain gets: the same at every import."""
+    return uuid5(TRACE_NAMESPACE, f"{start.source or ''}/{start.chain}")
+
+
+def start_chain(start: Operation) -> ThoughtChain:
+    """The chain that a ``start`` starts.  Raises TraceError, LimitExceededError."""
+    if start.op != "start":
+        raise TraceError(start.line, f"chain {start.chain!r} begins with {start.op!r}")
+    metadata = {"chain": start.chain} | ({"meta": start.said["meta"]} if start.meta else {})
+    return ThoughtChain.start(
+        chain_id_of(start),
+        title=start.text,
+        source=start.source,
+        metadata=orjson.dumps(metadata).decode(),
+    )
+
+
+def apply_operation(chain: ThoughtChain, operation: Operation) -> None:
+    """Ask of the chain what the operation says.  Raises TraceError, and what commands raise."""
+    match operation.op:
+        case "append" | "branch" | "revise":
+            thought_id = thought_id_of(chain.id, operation)
+            chain.add_thought(thought_id, _thought(chain, operation))
+        case "abandon" if "n" in operation.said:
+            chain.abandon_thought(thought_id_of(chain.id, operation))
+        case "abandon":
+            chain.abandon(metadata=operation.meta)
+        case "complete":
+            chain.complete(metadata=operation.meta)
+        case _:
+            raise TraceError(operation.line, f"chain {operation.chain!r} starts a second time")
+
+
+def thought_id_of(chain_id: UUID, operation: Operation) -> UUID:
+    """The id of the imported thought an operation is about."""
+    return uuid5(chain_id, str(operation.number))
+
+
+def _operation(number: int, line: bytes) -> Operation:
+    try:
+        said = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise TraceError(number, f"not JSON ({error.msg})") from error
+    if not isinstance(said, dict):
+        raise TraceError(number, "not a JSON object")
+    fields = cast("dict[str, Any]", said)
+    chain, op = fields.get("chain"), fields.get("op")
+    if not isinstance(chain, str) or not isinstance(op, str):
+        raise TraceError(number, 'an operation has "chain" and "op", both strings')
+    if op not in OPS:
+        raise TraceError(number, f"unknown op {op!r}; known are {', '.join(sorted(OPS))}")
+    return Operation(number, chain, op, fields)
+
+
+def _thought(chain: ThoughtChain, operation: Operation) -> Thought:
+    branch_id, parent_id = _place(chain, operation)
+    opens = branch_id is not None and branch_id not in chain.heads
+    return Thought(
+        text=operation.text,
+        thought_number=operation.number,
+        total_thoughts=operation.number,
+        next_thought_needed=True,
+        branch_id=branch_id,
+        branch_from_thought_number=(operation.get("parent", int) or None) if opens else None,
+        is_revision=operation.op == "revise",
+        revises_thought_number=operation.get("revises", int),
+        parent_thought_id=parent_id,
+        claimed_at=_claimed_at(operation),
+        source=operation.source,
+        metadata=operation.meta,
+    )
+
+
+def _place(chain: ThoughtChain, operation: Operation) -> tuple[str | None, UUID | None]:
+    """On which branch a thought goes, and under which thought when that is said."""
+    parent = operation.get("parent", int)
+    own_branch = f"n{operation.number}"
+    if operation.op == "branch":
+        return own_branch, _parent_id(chain, operation, parent or 0)
+    if parent is None:
+        return None, None
+    parent_id = _parent_id(chain, operation, parent)
+    if parent_id is None:
+        return (own_branch if None in chain.heads else None), None
+    branch_id = chain.steps[chain.sequences[parent_id] - 1].branch_id
+    return (branch_id if chain.heads[branch_id] == parent_id else own_branch), parent_id
+
+
+def _parent_id(chain: ThoughtChain, operation: Operation, parent: int) -> UUID | None:
+    if parent == 0:
+        return None
+    parent_id = uuid5(chain.id, str(parent))
+    if parent_id not in chain.sequences:
+        raise TraceError(operation.line, f"thought {parent} is not there to go under")
+    return parent_id
+
+
+def _claimed_at(operation: Operation) -> datetime | None:
+    at = operation.get("at", str)
+    if at is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError as error:
+        raise TraceError(operation.line, f'"at" is not a moment in ISO 8601: {at!r}') from error
+    return moment.replace(tzinfo=moment.tzinfo or UTC)

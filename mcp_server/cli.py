@@ -1,0 +1,69 @@
+"""The command ``thought-ledger``: ``serve`` here, and the commands of the other two packages."""
+
+import os
+from typing import Annotated
+
+import typer
+
+import ledger.cli
+import projections.cli
+from ledger.options import DatabaseUrl, DataDir, settings_of
+from mcp_server.wire import Wire
+
+TOOLSETS = ("compat",)
+
+app = typer.Typer(
+    name="thought-ledger",
+    help="A ledger of reasoning: every thought of an agent is an immutable event in PostgreSQL.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.command()
+def serve(
+    context: typer.Context,
+    toolsets: Annotated[
+        str, typer.Option(help=f"Which tools to offer: {', '.join(TOOLSETS)}.")
+    ] = "compat",
+    session: Annotated[
+        str | None,
+        typer.Option(
+            help="Name this connection: the next one of the name goes on where it stopped.",
+            show_default=False,
+        ),
+    ] = None,
+    actor: Annotated[
+        str | None,
+        typer.Option(
+            help="Who records.  Default: $THOUGHT_LEDGER_ACTOR, else the client's name.",
+            show_default=False,
+        ),
+    ] = None,
+    worker: Annotated[
+        bool, typer.Option(help="Keep the read models up to date beside the server.")
+    ] = True,
+    echo_thoughts: Annotated[
+        bool, typer.Option("--echo-thoughts", help="Show each thought in a box on stderr.")
+    ] = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Serve an agent over stdin and stdout (MCP)."""
+    # Imports the SDK, half a second that no other command should wait for.
+    from mcp_server.serving import ServeOptions, run  # noqa: PLC0415
+
+    for name in toolsets.split(","):
+        if name.strip() not in TOOLSETS:
+            raise typer.BadParameter(f"no toolset {name!r}; there are {', '.join(TOOLSETS)}")
+    silent = os.environ.get("DISABLE_THOUGHT_LOGGING", "").lower() == "true"
+    options = ServeOptions(session, worker, echo_thoughts and not silent)
+    settings = settings_of(data_dir, database_url, actor)
+    wire = context.obj
+    assert isinstance(wire, Wire)
+    raise typer.Exit(run(settings, options, wire))
+
+
+ledger.cli.register(app)
+projections.cli.register(app)

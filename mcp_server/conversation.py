@@ -1,0 +1,135 @@
+"""What one connection is thinking about: its current chain, its history and its branches."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID, uuid4
+
+import anyio
+
+from ledger.aggregate import Status, Thought, ThoughtChain
+from ledger.application import Ledger, Receipt
+from ledger.serialization import Context
+from mcp_server.inputs import ThoughtInput
+
+
+class Conversation:
+    """The thoughts of one connection, taken one after the other until they are recorded.
+
+    The SDK runs calls concurrently; without the turn here two first thoughts would start two
+    chains.  A named session goes on where an earlier connection of that name stopped.
+    """
+
+    def __init__(self, session_name: str | None = None) -> None:
+        self._session_id = session_name or str(uuid4())
+        self._to_restore = session_name is not None
+        self._turn = asyncio.Lock()
+        self._current: UUID | None = None
+        self._chains: set[UUID] = set()
+        self._history_length = 0
+        # A dict for its order: branches by first appearance.
+        self._branches: dict[str, None] = {}
+
+    async def think(self, ledger: Ledger, context: Context, said: ThoughtInput) -> dict[str, Any]:
+        """Record what was said and return the drop-in tool's answer.
+
+        Cancelled while it waits for its turn it records nothing; afterwards it is finished.
+        Raises what ``Ledger.think`` raises.
+        """
+        async with self._turn:
+            with anyio.CancelScope(shield=True):
+                await self._restore(ledger)
+                receipt = await self._record(ledger, context, said)
+                await self._follow(ledger, receipt, said)
+                return receipt.answer
+
+    async def _record(self, ledger: Ledger, context: Context, said: ThoughtInput) -> Receipt:
+        thought = _thought(said)
+        if said.chain_id is not None:
+
+            def answer_of_chain(chain: ThoughtChain) -> Mapping[str, Any]:
+                return _answer(said, chain.branches, chain.thought_count, chain.id)
+
+            return await ledger.think(context, said.chain_id, thought, answer_of_chain)
+
+        def answer(chain: ThoughtChain) -> Mapping[str, Any]:
+            branches = list(self._branches | _branch(said))
+            return _answer(said, branches, self._history_length + 1, chain.id)
+
+        # Which chain is the current one may have changed since the request was sent first.
+        if repeated := await ledger.answered(context, None, thought):
+            return repeated
+        if self._current is None or _starts_another(said):
+            return await ledger.begin_thinking(context, self._session_id, thought, answer)
+        return await ledger.think(context, self._current, thought, answer, named=False)
+
+    async def _follow(self, ledger: Ledger, receipt: Receipt, said: ThoughtInput) -> None:
+        """Move on to the chain that was just thought in, and count the thought."""
+        if receipt.chain_id in self._chains:
+            if not receipt.repeated:
+                self._count(said)
+            return
+        if said.chain_id is not None and self._current is not None:
+            return  # a thought for a chain of somebody else; this conversation stays where it is
+        self._current = receipt.chain_id
+        if said.chain_id is None and not receipt.repeated:
+            self._chains.add(receipt.chain_id)
+            self._count(said)
+        else:
+            self._adopt(await ledger.chain(receipt.chain_id))
+
+    def _count(self, said: ThoughtInput) -> None:
+        self._history_length += 1
+        self._branches |= _branch(said)
+
+    async def _restore(self, ledger: Ledger) -> None:
+        if not self._to_restore:
+            return
+        chains = [await ledger.chain(i) for i in await ledger.session_chains(self._session_id)]
+        for chain in chains:
+            self._adopt(chain)
+        if chains:
+            unfinished = [c for c in chains if c.status in (Status.ACTIVE, Status.PAUSED)]
+            self._current = (unfinished or chains)[-1].id
+        self._to_restore = False
+
+    def _adopt(self, chain: ThoughtChain) -> None:
+        self._chains.add(chain.id)
+        self._history_length += chain.thought_count
+        self._branches |= dict.fromkeys(chain.branches)
+
+
+def _thought(said: ThoughtInput) -> Thought:
+    return Thought(
+        text=said.thought,
+        thought_number=said.thought_number,
+        total_thoughts=said.total_thoughts,
+        next_thought_needed=said.next_thought_needed,
+        needs_more_thoughts=said.needs_more_thoughts,
+        branch_id=said.branch_id,
+        branch_from_thought_number=said.branch_from_thought,
+        is_revision=said.is_revision,
+        revises_thought_number=said.revises_thought,
+    )
+
+
+def _answer(
+    said: ThoughtInput, branches: list[str], history_length: int, chain_id: UUID
+) -> dict[str, Any]:
+    """The five fields of the original, in its order, and the chain."""
+    return {
+        "thoughtNumber": said.thought_number,
+        "totalThoughts": said.total_thoughts,
+        "nextThoughtNeeded": said.next_thought_needed,
+        "branches": branches,
+        "thoughtHistoryLength": history_length,
+        "chain_id": str(chain_id),
+    }
+
+
+def _branch(said: ThoughtInput) -> dict[str, None]:
+    return {} if said.branch_id is None else {said.branch_id: None}
+
+
+def _starts_another(said: ThoughtInput) -> bool:
+    return said.thought_number == 1 and not said.is_revision and said.branch_id is None

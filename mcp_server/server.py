@@ -1,0 +1,100 @@
+"""The MCP server: tools over the ledger, on the SDK's low-level server.
+
+The low-level server, because the wire contract is ours to the letter: the SDK's decorators would
+derive schemas, coerce arguments and word errors themselves.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import orjson
+from mcp import MCPError
+from mcp.server import ServerRequestContext
+from mcp.server.caching import CacheHint
+from mcp.server.lowlevel import Server
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+)
+
+from ledger.errors import LedgerError
+from ledger.serialization import Context
+from mcp_server.inputs import InputError
+from mcp_server.source import LedgerSource
+from mcp_server.tools.tool import LedgerTool
+
+NAME = "thought-ledger"
+CLIENT_CHARACTERS_MAX = 255
+LISTS_CACHED = CacheHint(ttl_ms=300_000, scope="public")
+
+INSTRUCTIONS = """\
+A durable ledger of reasoning. Record each step with `sequentialthinking`; every thought, revision \
+and branch is kept for ever and can be replayed. Answers name the chain_id: pass it to go on with \
+a chain later."""
+
+logger = logging.getLogger(__name__)
+
+
+def build_server(
+    source: LedgerSource, tools: Sequence[LedgerTool], *, actor: str | None = None
+) -> Server[Any]:
+    """The server of one process.  *actor* is who records; by default the client's name."""
+    by_name = {tool.definition.name: tool for tool in tools}
+
+    async def list_tools(
+        _: ServerRequestContext[Any], _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=[tool.definition for tool in tools])
+
+    async def call_tool(
+        request: ServerRequestContext[Any], params: CallToolRequestParams
+    ) -> CallToolResult:
+        tool = by_name.get(params.name)
+        if tool is None:
+            names = ", ".join(by_name)
+            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}; the tools: {names}")
+        try:
+            said = tool.parse(params.arguments or {})
+            context = replace(_context(request, actor), request_id=said.request_id)
+            return _result(await tool.run(await source.get(), context, said))
+        except (InputError, LedgerError) as refusal:
+            return CallToolResult(
+                content=[TextContent(type="text", text=str(refusal))], is_error=True
+            )
+
+    return Server(
+        NAME,
+        version=package_version(),
+        title="Thought Ledger",
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": LISTS_CACHED},
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+
+
+def package_version() -> str:
+    """The installed version; of a source tree that was never installed, 0."""
+    try:
+        return version(NAME)
+    except PackageNotFoundError:
+        return "0"
+
+
+def _context(request: ServerRequestContext[Any], actor: str | None) -> Context:
+    said = request.session.client_params
+    client = said.client_info.name[:CLIENT_CHARACTERS_MAX] if said else None
+    client_version = said.client_info.version[:CLIENT_CHARACTERS_MAX] if said else None
+    return Context(actor=actor or client or "agent", client=client, client_version=client_version)
+
+
+def _result(answer: dict[str, Any]) -> CallToolResult:
+    text = orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode()
+    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)

@@ -1,0 +1,57 @@
+"""The ledger behind the tools, opened while the handshake is being answered, never before it."""
+
+import asyncio
+from collections.abc import Callable
+
+from ledger.application import Ledger
+from ledger.database import Database
+from ledger.errors import LedgerError
+from ledger.settings import Settings
+
+
+class LedgerSource:
+    """Opens the ledger once, in the background, and tries again for a call that needs it."""
+
+    def __init__(self, settings: Settings, on_open: Callable[[], None] = lambda: None) -> None:
+        """*on_open* is called once, when the database is ready.
+
+        Raises DatabaseUnfitError when the settings name no database that could be.
+        """
+        self._database = Database(settings)
+        self._on_open = on_open
+        self._opening: asyncio.Task[Ledger] | None = None
+        self.error: LedgerError | None = None
+
+    def start(self) -> None:
+        """Begin to open it; an error is kept for whoever asks for the ledger."""
+        self._opening = asyncio.create_task(self._open())
+        # Read once, so that an error nobody has asked for yet is not reported as lost.
+        self._opening.add_done_callback(lambda task: task.cancelled() or task.exception())
+
+    async def get(self) -> Ledger:
+        """The ledger.  Raises what ``Database.open`` raises; the next call then tries again."""
+        if self._opening is None or (self._opening.done() and self._opening.exception()):
+            self.start()
+        assert self._opening is not None
+        return await asyncio.shield(self._opening)
+
+    async def close(self) -> None:
+        """Finish the appends in flight and give the database up."""
+        if self._opening is not None:
+            try:
+                ledger = await self._opening
+            except LedgerError:
+                pass  # it was said to whoever asked
+            else:
+                await ledger.close()
+        await asyncio.to_thread(self._database.close)
+
+    async def _open(self) -> Ledger:
+        try:
+            await asyncio.to_thread(self._database.open)
+        except LedgerError as error:
+            self.error = error
+            raise
+        self.error = None
+        self._on_open()
+        return Ledger(self._database)
