@@ -68,6 +68,7 @@ DATABASE = "thought_ledger"
 SUPERUSER = "postgres"
 START_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 60.0
+PAUSE_SECONDS_MAX = 0.1
 LEASE = "postgres.lease"
 ALIVE = "postgres.alive"
 
@@ -176,9 +177,10 @@ def _ask(home: Home) -> Reply:
 
 def _bring_up(home: Home) -> None:
     """Wait until the server serves, and launch it once when none of its processes is left."""
-    home.secure_socket_directory()
+    home.secure_directory(home.socket_directory)
     deadline = time.monotonic() + START_SECONDS_MAX
     log_bytes: int | None = None
+    pause = POLL_SECONDS
     while (answer := _ask(home).answer) is not Answer.READY:
         if answer is Answer.NO_DATABASE:
             create_database(home, DATABASE)
@@ -195,7 +197,9 @@ def _bring_up(home: Home) -> None:
         if time.monotonic() > deadline:
             activity = "PostgreSQL is still starting, recovering or ending"
             raise PostgresBusyError(home.path, activity, START_SECONDS_MAX)
-        time.sleep(POLL_SECONDS)
+        time.sleep(pause)
+        # Whoever asks too early is logged, and a recovery may take long.
+        pause = min(pause * 1.1, PAUSE_SECONDS_MAX)
 
 
 def _shut_down(home: Home) -> None:

@@ -101,10 +101,29 @@ class Home:
         if self.account and new:
             os.fchown(file, self.account.uid, self.account.gid)
 
-    def make_private_directory(self, path: Path) -> None:
+    def flush(self) -> None:
+        """Make a change of names in the data directory survive a power cut."""
+        directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+    def secure_directory(self, path: Path) -> None:
         """Make a directory only the account can enter, or verify that it is one."""
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700)
+        try:
+            with suppress(FileExistsError):
+                path.mkdir(mode=0o700)
+            self._hand_over_directory(path)
+            status = path.lstat()
+        except OSError as error:
+            raise PrivateDirectoryError(path, error.strerror or str(error)) from error
+        if status.st_uid != (self.account.uid if self.account else os.geteuid()):
+            raise PrivateDirectoryError(path, "another user made it")
+        if status.st_mode & 0o077:
+            raise PrivateDirectoryError(path, "others can enter it")
+
+    def _hand_over_directory(self, path: Path) -> None:
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             with os.scandir(directory) as entries:
@@ -113,19 +132,6 @@ class Home:
                 os.fchown(directory, self.account.uid, self.account.gid)
         finally:
             os.close(directory)
-
-    def secure_socket_directory(self) -> None:
-        """Make the socket's directory, and refuse one that someone else can reach."""
-        path = self.socket_directory
-        try:
-            self.make_private_directory(path)
-            status = path.lstat()
-        except OSError as error:
-            raise PrivateDirectoryError(path, error.strerror or "unreadable") from error
-        if status.st_uid != (self.account.uid if self.account else os.geteuid()):
-            raise PrivateDirectoryError(path, "another user made it")
-        if status.st_mode & 0o077:
-            raise PrivateDirectoryError(path, "others can enter it")
 
     @contextmanager
     def locked(self) -> Generator[None]:
@@ -150,6 +156,9 @@ class Home:
                 return file
         except BlockingIOError:
             pass
+        except OSError as error:
+            os.close(file)
+            raise DataDirectoryError(self.path, f"no locks: {error.strerror}") from error
         os.close(file)
         return None
 
@@ -207,24 +216,30 @@ def _account_for(owner: int) -> Account | None:
     try:
         entry = pwd.getpwuid(owner)
     except KeyError as error:
+        if os.geteuid() == 0:
+            # The data outlived the account: a volume in a new container.
+            return _service_account(owner)
         raise AccountError(f"user id {owner}", "it has no entry in /etc/passwd") from error
-    if os.geteuid() != 0:
-        return None
-    return Account(entry.pw_uid, entry.pw_gid, entry.pw_name)
+    return Account(entry.pw_uid, entry.pw_gid, entry.pw_name) if os.geteuid() == 0 else None
 
 
-def _service_account() -> Account:
-    """Find or create the system account for what belongs to root, whom PostgreSQL refuses."""
+def _service_account(uid: int | None = None) -> Account:
+    """Find or create the system account for what belongs to root, or to a user id without name.
+
+    PostgreSQL runs neither as root nor as someone who is not in /etc/passwd.
+    """
+    account = SERVICE_ACCOUNT if uid is None else f"{SERVICE_ACCOUNT}-{uid}"
     reason = "useradd is not installed"
     for _ in range(ACCOUNT_ATTEMPTS_MAX):
         with suppress(KeyError):
-            entry = pwd.getpwnam(SERVICE_ACCOUNT)
+            entry = pwd.getpwnam(account)
             return Account(entry.pw_uid, entry.pw_gid, entry.pw_name)
         useradd = shutil.which("useradd", path=f"/usr/sbin:/sbin:{os.defpath}")
         if useradd is None:
             break
         command = [useradd, "--system", "--user-group", "--no-create-home"]
-        command += ["--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", SERVICE_ACCOUNT]
+        command += ["--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", account]
+        command += [] if uid is None else ["--uid", str(uid)]
         made = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603 - no shell, fixed words
         reason = made.stderr.strip().replace("\n", "; ") or "useradd failed"
         # Two first starts may meet in /etc/passwd; its lock is held for a moment only.
@@ -232,4 +247,4 @@ def _service_account() -> Account:
             time.sleep(POLL_SECONDS)
             continue
         break
-    raise AccountError(f"the system account {SERVICE_ACCOUNT}", reason)
+    raise AccountError(f"the system account {account}", reason)

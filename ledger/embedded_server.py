@@ -20,10 +20,11 @@ from ledger.embedded_errors import (
     BinariesUnusableError,
     ClusterCreationError,
     ClusterVersionError,
+    DataDirectoryError,
     PostgresStartError,
     UnknownServerError,
 )
-from ledger.embedded_home import SOCKET_NAME, Home
+from ledger.embedded_home import SOCKET_NAME, Account, Home
 
 LOG_BYTES_MAX = 4 * 1024 * 1024
 REASON_CHARACTERS_MAX = 300
@@ -54,7 +55,12 @@ ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
 
 
 def run(
-    home: Home, command: list[str], *, output: int = subprocess.PIPE, keep: tuple[int, ...] = ()
+    home: Home,
+    command: list[str],
+    *,
+    output: int = subprocess.PIPE,
+    keep: tuple[int, ...] = (),
+    cluster: str = "",
 ) -> subprocess.CompletedProcess[str]:
     """Run a program as the account, in a session of its own: a Ctrl-C is not for PostgreSQL."""
     account = home.account
@@ -63,7 +69,7 @@ def run(
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
-        env=ENVIRONMENT,
+        env=ENVIRONMENT | ({"PGDATA": cluster} if cluster else {}),
         cwd="/",
         umask=0o077,
         pass_fds=keep,
@@ -82,41 +88,56 @@ class Launch:
 
     def __init__(self, home: Home, alive: int) -> None:
         self._home = home
-        self._keep = (alive,)
-        self._inside = str(home.path)
+        self._alive = alive
+        self._reachable = True
+        self._doors: dict[Path, int] = {}
 
     def run(self) -> None:
         """Start PostgreSQL and return at once; its socket will tell when it is ready."""
-        directory = os.open(self._home.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        account = self._home.account
         try:
-            binaries = self._prepare(directory)
-            self._make_cluster(binaries, directory)
+            binaries = self._admit(account) if account else locate_binaries()
+            self._make_cluster(binaries)
             clear_crash(self._home)
             self._start(binaries)
+        except OSError as error:
+            raise DataDirectoryError(self._home.path, error.strerror or str(error)) from error
         finally:
-            os.close(directory)
+            for door in self._doors.values():
+                os.close(door)
 
-    def _prepare(self, directory: int) -> Path:
-        binaries = locate_binaries()
-        home, account = self._home, self._home.account
-        if account is None:
-            return binaries
-        reachable = self._can(["/bin/sh", "-c", 'cd -- "$0"', str(home.path)]) is None
-        if not reachable:
-            # A parent is closed to the account and stays closed.  It gets the open directory
-            # instead: a path through a descriptor does not pass the parents.
-            self._inside = f"/proc/self/fd/{directory}"
-            self._keep = (*self._keep, directory)
-            if not Path(self._inside).is_dir():
-                raise AccountError(account.name, f"it cannot reach {home.path}")
+    def _admit(self, account: Account) -> Path:
+        """Find out what the account can reach, and return binaries that it can run."""
+        home, binaries = self._home, locate_binaries()
+        self._reachable = self._can(["/bin/sh", "-c", 'cd -- "$0"', str(home.path)]) is None
         if self._can([str(binaries / "postgres"), "--version"]) is None:
             return binaries
-        if not reachable:
-            home.make_private_directory(home.shelter)
-        copied = copy_binaries(home.path if reachable else home.shelter, account)
+        if not self._reachable:
+            home.secure_directory(home.shelter)
+        copied = copy_binaries(home.path if self._reachable else home.shelter, account)
         if reason := self._can([str(copied / "postgres"), "--version"]):
             raise BinariesUnusableError(copied, reason)
         return copied
+
+    def _path_to(self, directory: Path) -> str:
+        """Return a path by which the account comes to a directory inside the home.
+
+        A parent that is closed to the account stays closed.  It gets the open directory
+        instead: a path through a descriptor does not pass the parents.
+        """
+        if self._reachable or directory.parent != self._home.path:
+            return str(directory)
+        if directory not in self._doors:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+            self._doors[directory] = os.open(directory, flags)
+        path = f"/proc/self/fd/{self._doors[directory]}"
+        if not Path(path).is_dir():
+            name = self._home.account.name if self._home.account else ""
+            raise AccountError(name, f"it cannot reach {directory}")
+        return path
+
+    def _keep(self) -> tuple[int, ...]:
+        return (self._alive, *self._doors.values())
 
     def _can(self, command: list[str]) -> str | None:
         """Return why the account cannot do this, or None if it can."""
@@ -126,7 +147,7 @@ class Launch:
             return error.strerror
         return reason_in(done.stdout) if done.returncode else None
 
-    def _make_cluster(self, binaries: Path, directory: int) -> None:
+    def _make_cluster(self, binaries: Path) -> None:
         """Make the cluster beside its place and move it there, so that it is never half made."""
         home = self._home
         for entry in home.path.iterdir():
@@ -134,35 +155,35 @@ class Launch:
                 shutil.rmtree(entry, ignore_errors=True)
         if has_cluster(home):
             return
-        name = f"pg-initdb-{secrets.token_hex(8)}"
+        half_made = home.path / f"pg-initdb-{secrets.token_hex(8)}"
         try:
-            home.make_private_directory(home.path / name)
-            command = [str(binaries / "initdb"), *INITDB, "-D", f"{self._inside}/{name}"]
-            done = run(home, command, keep=self._keep)
+            home.secure_directory(half_made)
+            command = [str(binaries / "initdb"), *INITDB, "-D", self._path_to(half_made)]
+            done = run(home, command, keep=self._keep())
             if done.returncode:
                 raise ClusterCreationError(home.path, reason_in(done.stdout))
-            (home.path / name).rename(home.cluster)
-            os.fsync(directory)
+            half_made.rename(home.cluster)
+            # Or a power cut takes the whole cluster away, with commits that were acknowledged.
+            home.flush()
         except OSError as error:
             raise ClusterCreationError(home.path, error.strerror or str(error)) from error
         finally:
-            shutil.rmtree(home.path / name, ignore_errors=True)
+            shutil.rmtree(half_made, ignore_errors=True)
 
     def _start(self, binaries: Path) -> None:
         home = self._home
-        sockets = home.socket_directory
-        inside = f"{self._inside}/run" if sockets.parent == home.path else str(sockets)
+        sockets, cluster = self._path_to(home.socket_directory), self._path_to(home.cluster)
         # The value is a list of quoted names to PostgreSQL and a word to the shell of pg_ctl.
-        quoted = '"' + inside.replace('"', '""') + '"'
+        quoted = '"' + sockets.replace('"', '""') + '"'
         settings = SETTINGS | {"unix_socket_directories": quoted}
         options = " ".join(shlex.quote(f"--{name}={value}") for name, value in settings.items())
-        command = [str(binaries / "pg_ctl"), "start", "--no-wait", "--silent"]
-        command += ["-D", f"{self._inside}/pg", "-o", options]
+        command = [str(binaries / "pg_ctl"), "start", "--no-wait", "--silent", "-o", options]
         log = home.open("postgres.log", append=True)
         try:
             if os.fstat(log).st_size > LOG_BYTES_MAX:
                 os.ftruncate(log, 0)
-            done = run(home, command, output=log, keep=self._keep)
+            # Not by -D: pg_ctl would put that into a shell command unquoted.
+            done = run(home, command, output=log, keep=self._keep(), cluster=cluster)
         finally:
             os.close(log)
         if done.returncode:
@@ -226,5 +247,7 @@ def create_database(home: Home, database: str) -> None:
 def reason_in(output: str) -> str:
     """Pick the line of PostgreSQL's output that says why."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if "FATAL:" in line or "error:" in line] or lines[-1:]
+    # Those who asked too early were told so with FATAL as well.
+    grave = re.compile(r"(FATAL|PANIC): (?!.*the database system is)|error:")
+    telling = [line for line in lines if grave.search(line)] or lines[-1:]
     return telling[0][-REASON_CHARACTERS_MAX:] if telling else "no reason given"
