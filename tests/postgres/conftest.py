@@ -1,0 +1,52 @@
+"""One real PostgreSQL a run, and a fresh, migrated database a test."""
+
+import itertools
+import shutil
+import tempfile
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from ledger.database import Database
+from ledger.embedded import EmbeddedPostgres
+from ledger.settings import Settings
+
+TEMPLATE = "template_ledger"
+NUMBERS = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def server():
+    """The embedded PostgreSQL of this run, in a directory whose path is short enough for a socket."""
+    data_dir = Path(tempfile.mkdtemp(prefix="tl-"))
+    try:
+        with EmbeddedPostgres(data_dir) as server:
+            yield server
+    finally:
+        shutil.rmtree(data_dir, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def template(server):
+    with psycopg.connect(server.conninfo(dbname="postgres"), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {TEMPLATE}")
+    Database(Settings(database_url=server.conninfo(dbname=TEMPLATE))).open()
+    return TEMPLATE
+
+
+@pytest.fixture
+def database_url(server, template):
+    """The superuser's way to a database of this test's own."""
+    name = f"test_{next(NUMBERS)}"
+    with psycopg.connect(server.conninfo(dbname="postgres"), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        yield server.conninfo(dbname=name)
+        admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.fixture
+def database(database_url):
+    """The test's own database, opened."""
+    with Database(Settings(database_url=database_url)) as database:
+        yield database
