@@ -227,8 +227,13 @@ def _statement(saves: list[Save]) -> tuple[Any, dict[str, Any]]:
             "actor": save.actor,
             "session_id": save.session_id,
         }
+    return APPEND, append_parameters(saves)
+
+
+def append_parameters(saves: list[Save]) -> dict[str, Any]:
+    """What ``APPEND`` is given to append *saves* in order."""
     requests = [save.request for save in saves]
-    return APPEND, {
+    return {
         "chain_ids": [save.chain_id for save in saves],
         "versions": [save.first_version for save in saves],
         "counts": [len(save.states) for save in saves],

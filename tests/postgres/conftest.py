@@ -18,7 +18,7 @@ NUMBERS = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def server():
-    """The embedded PostgreSQL of this run, in a directory whose path is short enough for a socket."""
+    """The embedded PostgreSQL of this run, under a path short enough for a socket."""
     data_dir = Path(tempfile.mkdtemp(prefix="tl-"))
     try:
         with EmbeddedPostgres(data_dir) as server:
