@@ -209,9 +209,9 @@ def test_a_line_of_70_mebibytes_is_refused_without_being_held(client):
 # ---------------------------------------------------------------- order and flow
 
 
-def test_pipelined_calls_are_dispatched_in_the_order_sent(client):
-    client.send(*(call_of(number, "ordered", number=number) for number in range(300)))
-    answers = [client.receive() for _ in range(300)]
+def test_pipelined_calls_are_dispatched_in_the_order_sent(shared):
+    shared.send(*(call_of(number, "ordered", number=number) for number in range(300)))
+    answers = [shared.receive() for _ in range(300)]
 
     positions = {
         answer["id"]: answer["result"]["structuredContent"]["before"] for answer in answers
@@ -227,14 +227,14 @@ def test_calls_may_come_with_the_handshake():
         assert [client.receive()["id"] for _ in range(5)] == list(range(5))
 
 
-def test_a_line_may_come_byte_by_byte_and_many_in_one_write(client):
+def test_a_line_may_come_byte_by_byte_and_many_in_one_write(shared):
     line = line_of(call_of(1, "echo", text="é" * 10))
     for byte in line:
-        client.send(bytes([byte]))
-    client.send(line + line[:20])
-    client.send(line[20:] + line)
+        shared.send(bytes([byte]))
+    shared.send(line + line[:20])
+    shared.send(line[20:] + line)
 
-    assert [client.receive()["id"] for _ in range(4)] == [1] * 4
+    assert [shared.receive()["id"] for _ in range(4)] == [1] * 4
 
 
 def test_a_client_that_does_not_read_is_not_read_from(client):
@@ -255,15 +255,15 @@ def test_a_client_that_does_not_read_is_not_read_from(client):
     assert client.call(2, "memory")["peak_kib"] - before < 40 * 2**10
 
 
-def test_a_cancelled_call_ends_unanswered(client, tmp_path):
+def test_a_cancelled_call_ends_unanswered(shared, tmp_path):
     told = tmp_path / "told"
-    client.send(call_of(1, "hang", path=str(told)))
+    shared.send(call_of(1, "hang", path=str(told)))
     wait_for(told, "started")
 
-    client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    shared.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
 
     wait_for(told, "cancelled")
-    assert is_alive(client)
+    assert is_alive(shared)
 
 
 def test_nothing_but_the_protocol_reaches_the_client(client):
