@@ -18,6 +18,8 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from ledger.limits import recordable
+
 LINE_BYTES_MAX = 10 * 2**20
 
 # How much of an oversized line is kept, to find the id its sender waits for.
@@ -36,7 +38,6 @@ LONE_SURROGATE_ESCAPE = re.compile(
     r"|\\.",
     re.DOTALL,
 )
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # The scan for an id knows strings (also one cut off at the end), so it is never fooled by a text
 # that looks like JSON.
@@ -124,7 +125,7 @@ def encode_message(message: JSONRPCMessage) -> bytes:
     except orjson.JSONEncodeError:
         # A lone surrogate, or an integer of more than 64 bits, must not cost the client its answer.
         text = json.dumps(fields, ensure_ascii=False, default=str)
-        return LONE_SURROGATE.sub("\ufffd", text).encode() + b"\n"
+        return recordable(text).encode() + b"\n"
 
 
 def _read_mended(line: bytes) -> JSONRPCMessage | Refusal | None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 from uuid import UUID
 
+from ledger.limits import ID_CHARACTERS_MAX, THOUGHT_BYTES_MAX, recordable
+
 INTEGER_MAX = 2**53 - 1
-THOUGHT_BYTES_MAX = 2**20
-ID_CHARACTERS_MAX = 255
 ECHO_CHARACTERS_MAX = 40
 
 # White space and line ends of ECMAScript, which is not quite what str.strip() takes away.
@@ -24,7 +24,6 @@ JS_SPACES = (
 JS_DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 JS_RADIX = re.compile(r"0(?:[xX][0-9a-fA-F]+|[oO][0-7]+|[bB][01]+)")
 UUID_FORM = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
-LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 ALIASES = {
     "nextThoughtNeeded": "next_thought_needed",
@@ -200,7 +199,7 @@ def describe(value: object) -> str:
     """A value short enough to quote in an error, and safe to."""
     match value:
         case str():
-            start = LONE_SURROGATE.sub("\ufffd", value[:ECHO_CHARACTERS_MAX])
+            start = recordable(value[:ECHO_CHARACTERS_MAX])
             more = "…" if len(value) > ECHO_CHARACTERS_MAX else ""
             return json.dumps(start + more, ensure_ascii=False)
         case list():
@@ -216,8 +215,7 @@ def describe(value: object) -> str:
 def _to_unicode(field: str, value: object) -> str:
     if not isinstance(value, str):
         raise InputError((field, f"must be a string, got {describe(value)}"))
-    # No UTF-8 can hold a lone surrogate.
-    return value if value.isascii() else LONE_SURROGATE.sub("\ufffd", value)
+    return recordable(value)
 
 
 def _to_number(value: object) -> float:

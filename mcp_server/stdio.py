@@ -86,9 +86,10 @@ class StdioConnection:
                 return SessionMessage(frame)
 
     async def send(self, item: SessionMessage, /) -> None:
+        line = encode_message(item.message)
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
             self._settle()
-        await self._output.write(encode_message(item.message))
+        await self._output.write(line)
 
     def end(self) -> None:
         """End the connection as if the client had closed it, without grace for calls in flight."""

@@ -91,7 +91,7 @@ async def memory() -> dict[str, int]:
 
 
 async def main() -> None:
-    await serve_stdio(server, WIRE)
+    await serve_stdio(server._lowlevel_server, WIRE)
     alive = [
         t.name for t in threading.enumerate() if not t.daemon and t is not threading.main_thread()
     ]

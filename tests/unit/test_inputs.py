@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.limits import ID_CHARACTERS_MAX, THOUGHT_BYTES_MAX
 from mcp_server.inputs import (
-    ID_CHARACTERS_MAX,
     INTEGER_MAX,
-    THOUGHT_BYTES_MAX,
     InputError,
     parse_sequentialthinking,
     to_boolean,
