@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import cast
 from uuid import UUID
@@ -60,7 +60,7 @@ class Chains:
         self._locks: dict[UUID, tuple[asyncio.Lock, int]] = {}
 
     @asynccontextmanager
-    async def turn(self, chain_id: UUID) -> AsyncIterator[Turn]:
+    async def turn(self, chain_id: UUID) -> AsyncGenerator[Turn]:
         """Wait for the chain's earlier commands of this process; asyncio locks are fair."""
         lock, users = self._locks.get(chain_id) or (asyncio.Lock(), 0)
         self._locks[chain_id] = lock, users + 1

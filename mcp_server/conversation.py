@@ -37,11 +37,13 @@ class Conversation:
         Raises what ``Ledger.think`` raises.
         """
         async with self._turn:
+            answer: dict[str, Any] = {}
             with anyio.CancelScope(shield=True):
                 await self._restore(ledger)
                 receipt = await self._record(ledger, context, said)
                 await self._follow(ledger, receipt, said)
-                return receipt.answer
+                answer = receipt.answer
+            return answer
 
     async def _record(self, ledger: Ledger, context: Context, said: ThoughtInput) -> Receipt:
         thought = _thought(said)
