@@ -1,0 +1,154 @@
+"""The stdio transport: every request is answered, and every kind of end is a clean one."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.client import Server, thought
+from tests.acceptance.product import (
+    THOUGHTS,
+    children,
+    database,
+    eventually,
+    postmaster,
+    read_log,
+    replay,
+    texts,
+)
+
+LINE_BYTES_MAX = 10 << 20
+
+
+def tools_call(request_id, **arguments):
+    parameters = {"name": "sequentialthinking", "arguments": thought(**arguments)}
+    request = {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": parameters}
+    return json.dumps(request).encode()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"", b"\n"),
+        (b"", b"\r\n"),
+        (b"\xef\xbb\xbf", b"\n"),
+        (b"\n\r\n  \n", b"\n"),
+        (b"  ", b"\t\n"),
+    ],
+    ids=["plain", "CRLF", "BOM", "blank lines", "blanks around"],
+)
+def test_a_line_is_taken_as_its_client_means_it(server, before, after):
+    server.send(before + tools_call("one", text="one") + after)
+
+    assert server.answer("one")["thoughtHistoryLength"] == 1
+
+
+def test_a_request_with_a_lone_surrogate_anywhere_is_answered(server, shared_data_dir):
+    answer = server.think("a\ud800b", number=1, branchFromThought=1, branchId="x\udfff")
+
+    assert answer["branches"] == ["x\ufffd"]
+    assert texts(replay(answer["chain_id"], data_dir=shared_data_dir)) == ["a\ufffdb"]
+
+
+def test_what_is_no_json_does_not_stop_the_conversation(server):
+    server.send(b"this is no JSON\n")
+    server.send(b"\xff\xfe\n")
+    server.send(b"[" * 100_000 + b"\n")
+
+    assert server.think("one", number=1)["thoughtHistoryLength"] == 1
+
+
+def test_a_line_over_10_mib_is_answered_with_an_error_and_the_next_one_is_taken(server):
+    huge = tools_call("huge", text="a" * (LINE_BYTES_MAX + 1))
+
+    server.send(huge + b"\n")
+
+    assert server.answer("huge").outcome != "answered"
+    assert server.think("one", number=1)["thoughtHistoryLength"] == 1
+
+
+def test_an_unknown_method_is_answered_with_a_protocol_error(server):
+    message = server.request("thoughts/dance", {})
+
+    assert message["error"]["code"] == -32601
+
+
+def test_a_cancelled_call_is_recorded_whole_or_not_at_all(server, shared_data_dir):
+    chain = server.think("one", number=1)["chain_id"]
+
+    for number in range(2, 22):
+        call = thought(f"cancelled {number}", number=number, chain_id=chain)
+        request_id = server.send_call("sequentialthinking", call)
+        server.notify("notifications/cancelled", {"requestId": request_id, "reason": "test"})
+    last = server.think("last", number=22, chain_id=chain)
+
+    events = replay(chain, data_dir=shared_data_dir)
+    recorded = texts(events)
+    in_order = [f"cancelled {n}" for n in range(2, 22)]
+    assert recorded == ["one", *(t for t in in_order if t in recorded), "last"]
+    assert last["thoughtHistoryLength"] == len(recorded)
+    assert [event["version"] for event in events] == list(range(1, len(events) + 1))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_a_signal_ends_the_server_cleanly(shared_data_dir, number):
+    with Server(shared_data_dir) as server:
+        server.think("one", number=1)["chain_id"]
+
+        assert server.interrupt(number) == 0
+
+
+def test_a_signal_straight_after_the_handshake_ends_the_server_cleanly(shared_data_dir):
+    with Server(shared_data_dir) as server:
+        assert server.interrupt(signal.SIGTERM) == 0
+
+
+def test_appends_in_flight_are_finished_when_the_client_hangs_up(data_dir):
+    with Server(data_dir) as server:
+        chain = server.think("one", number=1)["chain_id"]
+        for number in range(2, 52):
+            call = thought(f"thought {number}", number=number, chain_id=chain)
+            server.send_call("sequentialthinking", call)
+
+        assert server.close() == 0
+        acknowledged = len(server.answered()) - 1  # one answer is the handshake's
+
+    recorded = texts(replay(chain, data_dir=data_dir))
+    assert recorded == ["one", *(f"thought {n}" for n in range(2, 52))][: len(recorded)]
+    assert len(recorded) >= acknowledged
+
+
+def test_postgresql_and_the_workers_end_with_the_last_server(data_dir):
+    with Server(data_dir) as one:
+        one.think("one", number=1)["chain_id"]
+        with Server(data_dir) as other:
+            other.think("two", number=1)["chain_id"]
+            workers = [*children(one.process.pid), *children(other.process.pid)]
+        assert postmaster(data_dir) is not None
+        assert one.think("three", number=2)["thoughtHistoryLength"] == 2
+
+    eventually(lambda: postmaster(data_dir) is None, 20, "the end of PostgreSQL")
+    assert not any(is_running(pid) for pid in workers)
+
+
+def test_the_next_start_after_kill_9_of_the_last_server_adopts_its_postgresql(data_dir):
+    with Server(data_dir) as server:
+        chain = server.think("one", number=1)["chain_id"]
+        server.kill()
+
+    with Server(data_dir) as server:
+        server.think("two", number=2, chain_id=chain)["chain_id"]
+
+    with database(data_dir) as connection:
+        recorded = [e.payload["text"] for e in read_log(connection) if e.topic in THOUGHTS]
+    assert recorded == ["one", "two"]
+    eventually(lambda: postmaster(data_dir) is None, 20, "the end of PostgreSQL")
+
+
+def is_running(pid):
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"
