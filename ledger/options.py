@@ -32,9 +32,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a lin
 def settings_of(
     data_dir: Path | None, database_url: str | None, actor: str | None = None
 ) -> Settings:
-    """The settings of one run of the command.  Raises BadParameter when both places are named."""
-    if data_dir is not None and database_url is not None:
-        raise typer.BadParameter("name one place: --data-dir or --database-url, not both")
+    """The settings of one run of the command."""
     return Settings.from_environment(
         os.environ, data_dir=data_dir, database_url=database_url, actor=actor
     )

@@ -29,7 +29,7 @@ def _run(wire: Wire | None) -> None:
     from mcp_server.cli import app  # noqa: PLC0415
 
     try:
-        app(obj=wire)
+        app(obj=wire, prog_name="thought-ledger")
     except LedgerError as error:
         print(f"thought-ledger: {error}", file=sys.stderr)
         sys.exit(NO_ANSWER)

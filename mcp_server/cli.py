@@ -17,6 +17,8 @@ app = typer.Typer(
     help="A ledger of reasoning: every thought of an agent is an immutable event in PostgreSQL.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # Plain text: an error is one line, whoever reads it.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

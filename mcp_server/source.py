@@ -1,12 +1,15 @@
 """The ledger behind the tools, opened while the handshake is being answered, never before it."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from ledger.application import Ledger
 from ledger.database import Database
 from ledger.errors import LedgerError
 from ledger.settings import Settings
+
+logger = logging.getLogger("thought-ledger")
 
 
 class LedgerSource:
@@ -51,6 +54,7 @@ class LedgerSource:
             await asyncio.to_thread(self._database.open)
         except LedgerError as error:
             self.error = error
+            logger.error("%s", error)  # noqa: TRY400 - a sentence for the operator, no traceback
             raise
         self.error = None
         self._on_open()

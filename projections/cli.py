@@ -1,2 +1,4 @@
 """stand-in"""
+
+
 def register(app): ...

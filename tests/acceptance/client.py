@@ -43,7 +43,7 @@ class Answer:
         if "error" in message:
             return cls("protocol error", None, message["error"]["message"], message)
         result = message["result"]
-        text = "\n".join(part.get("text", "") for part in result.get("content", []))
+        text = "\n".join(str(part.get("text", "")) for part in result.get("content", []))
         outcome = "isError" if result.get("isError") else "answered"
         return cls(outcome, result.get("structuredContent"), text, message)
 
@@ -59,11 +59,12 @@ class Server:
     after an exception, or after ``kill``, whatever is left is killed.
     """
 
-    def __init__(self, data_dir, *arguments, env=None, database_url=None):
+    def __init__(self, data_dir, *arguments, env=None, database_url=None, exit_code=0):
         self._command = [*COMMAND, "serve", "--data-dir", str(data_dir), *arguments]
         if database_url is not None:
             self._command += ["--database-url", database_url]
         self._env = clean_environment(env)
+        self._exit_code = exit_code
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._changed = threading.Condition()
         self._answers = {}
@@ -86,7 +87,7 @@ class Server:
         try:
             if kind is None and not self._killed:
                 code = self.close()
-                assert code == 0, f"serve ended with {code}:\n{self.stderr()}"
+                assert code == self._exit_code, f"serve ended with {code}:\n{self.stderr()}"
         finally:
             self._end(error)
 

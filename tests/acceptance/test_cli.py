@@ -243,10 +243,13 @@ def test_importing_something_else_is_one_sentence_and_adds_nothing(
 
 def test_a_text_of_2_mib_is_refused_with_the_limit_and_nothing_is_recorded(data_dir):
     with Server(data_dir) as server:
-        refused = server.think("a" * (2 << 20), number=1)
-
-        assert refused.outcome == "isError"
-        assert is_one_clear_sentence(refused.text)
-        assert "1 MiB" in refused.text or "1048576" in refused.text.replace(",", "")
+        server.think("a thought before it", number=1)
         with database(data_dir) as connection:
-            assert count_events(connection) == 0
+            before = count_events(connection)
+
+            refused = server.think("a" * (2 << 20), number=2)
+
+            assert refused.outcome == "isError"
+            assert is_one_clear_sentence(refused.text)
+            assert "1 MiB" in refused.text or "1048576" in refused.text.replace(",", "")
+            assert count_events(connection) == before

@@ -83,7 +83,7 @@ def test_what_is_no_database_url_is_one_sentence(url):
 def test_a_server_without_a_database_shakes_hands_and_says_so_in_each_call(tmp_path):
     url = f"postgresql://someone:s3cret@127.0.0.1:{unused_port()}/ledger"
 
-    with Server(tmp_path, database_url=url) as server:
+    with Server(tmp_path, database_url=url, exit_code=2) as server:
         tools = server.request("tools/list")["result"]["tools"]
         answer = server.think("one", number=1, timeout=60)
 
@@ -120,7 +120,7 @@ def test_a_database_of_a_newer_program_takes_no_import(newer_data_dir, tmp_path)
 
 
 def test_a_database_of_a_newer_program_takes_no_thoughts(newer_data_dir):
-    with Server(newer_data_dir) as server:
+    with Server(newer_data_dir, exit_code=2) as server:
         refused = server.think("one", number=1)
 
         assert refused.outcome == "isError"
