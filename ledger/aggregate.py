@@ -89,8 +89,10 @@ class Thought:
         check_id("the branch id", self.branch_id)
         check_id("the source", self.source)
         check_bytes("the metadata", self.metadata, METADATA_BYTES_MAX)
-        for what in ("reason", "critique", "counter_argument", "next_step_rationale"):
-            check_bytes(f"the {what.replace('_', ' ')}", getattr(self, what), TEXT_BYTES_MAX)
+        check_bytes("the reason", self.reason, TEXT_BYTES_MAX)
+        check_bytes("the critique", self.critique, TEXT_BYTES_MAX)
+        check_bytes("the counter argument", self.counter_argument, TEXT_BYTES_MAX)
+        check_bytes("the next step rationale", self.next_step_rationale, TEXT_BYTES_MAX)
         for assumption in self.assumptions or ():
             check_bytes("an assumption", assumption, TEXT_BYTES_MAX)
 

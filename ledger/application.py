@@ -1,11 +1,10 @@
 """The use cases: the only way to write to the log."""
 
-import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from types import TracebackType
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 from uuid import UUID, uuid4, uuid5
 
 import orjson
@@ -32,7 +31,6 @@ REQUEST_NAMESPACE = UUID("6f2a0a64-6a54-5c0e-9d0e-0f6d0d5a7c11")
 Answer = Mapping[str, Any]
 # Runs commands on a chain and says what to answer; may run again when another writer was first.
 Decide = Callable[[ThoughtChain], Answer]
-_T = TypeVar("_T")
 
 SELECT_REQUEST = """
     SELECT 'known', first_position, last_position, command_digest, answer
@@ -89,7 +87,7 @@ class Ledger:
         command = _command(context, "begin", None, answer)
         if known := await self._known(command):
             return known
-        return await _shielded(self._begin(chain, answer, command))
+        return await self._begin(chain, answer, command)
 
     async def begin_thinking(
         self, context: Context, session_id: str | None, thought: Thought, answer: Decide
@@ -98,7 +96,7 @@ class Ledger:
         command = _command(context, "think", None, thought)
         chain = ThoughtChain.start(uuid4(), title=title_of(thought.text), session_id=session_id)
         chain.think(uuid4(), thought)
-        return await _shielded(self._begin(chain, answer(chain), command))
+        return await self._begin(chain, answer(chain), command)
 
     async def think(
         self,
@@ -211,7 +209,7 @@ class Ledger:
     async def _execute(self, chain_id: UUID, decide: Decide, command: "_Command") -> Receipt:
         if known := await self._known(command):
             return known
-        return await _shielded(self._take_turn(chain_id, decide, command))
+        return await self._take_turn(chain_id, decide, command)
 
     async def _take_turn(self, chain_id: UUID, decide: Decide, command: "_Command") -> Receipt:
         async with self._chains.turn(chain_id) as turn:
@@ -220,7 +218,8 @@ class Ledger:
             except ConcurrentAppendError:
                 raise
             except BaseException:
-                # Recorded or not, what is in memory is no longer sure to be what is in the log.
+                # Failed or cancelled, the append may still be recorded by the appender's own task:
+                # what is in memory is no longer sure to be what is in the log.
                 self._chains.drop(chain_id)
                 raise
 
@@ -309,8 +308,3 @@ def _repeated(verdict: Verdict, command: _Command) -> Receipt:
         raise RequestMismatchError(command.context.request_id or "")
     kept = orjson.loads(verdict.answer or b"{}")
     return Receipt(UUID(kept["chain_id"]), verdict.last_position, kept["answer"], repeated=True)
-
-
-async def _shielded(command: Coroutine[Any, Any, _T]) -> _T:
-    """Let the command end on its own when whoever waits for it is cancelled."""
-    return await asyncio.shield(asyncio.create_task(command))

@@ -21,7 +21,20 @@ from ledger.imports import Imported, check_traces, import_traces
 from ledger.options import DatabaseUrl, DataDir, Json, operator, settings_of
 from ledger.serialization import Recorded
 
-Chain = Annotated[UUID, typer.Argument(help="The chain's id, a UUID.", show_default=False)]
+
+def _chain_id(value: str) -> UUID:
+    try:
+        return UUID(value)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{value!r} is not the id of a chain; `thought-ledger chains` lists the ids"
+        ) from None
+
+
+Chain = Annotated[
+    UUID,
+    typer.Argument(help="The chain's id, a UUID.", show_default=False, parser=_chain_id),
+]
 Reason = Annotated[str | None, typer.Option(help="Why; kept with the event.", show_default=False)]
 _T = TypeVar("_T")
 

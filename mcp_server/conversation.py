@@ -42,7 +42,7 @@ class Conversation:
                 await self._restore(ledger)
                 receipt = await self._record(ledger, context, said)
                 await self._follow(ledger, receipt, said)
-                answer = receipt.answer
+                answer |= receipt.answer
             return answer
 
     async def _record(self, ledger: Ledger, context: Context, said: ThoughtInput) -> Receipt:
