@@ -11,8 +11,10 @@ from pathlib import Path
 
 import psycopg
 
+from ledger.embedded import EmbeddedPostgres
+
 ROOT = os.geteuid() == 0
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 SITE = Path(psycopg.__file__).parents[1]
 WAIT_SECONDS_MAX = 30.0
 SCRIPT = """
@@ -65,6 +67,22 @@ def kill_server(data_dir: Path) -> None:
         except ProcessLookupError:
             continue
     wait_for(lambda: not processes_of(data_dir))
+
+
+def facts_of(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_mode, status.st_uid, status.st_gid
+
+
+def ask(server: EmbeddedPostgres, statement: str) -> object:
+    with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+        row = connection.execute(statement).fetchone()  # type: ignore[arg-type]
+    return row[0] if row else None
+
+
+def do(server: EmbeddedPostgres, statement: str, dbname: str = "thought_ledger") -> None:
+    with psycopg.connect(server.conninfo(dbname=dbname), autocommit=True) as connection:
+        connection.execute(statement)  # type: ignore[arg-type]
 
 
 class Member:
