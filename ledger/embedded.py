@@ -106,7 +106,7 @@ class EmbeddedPostgres:
         """Make sure the server answers.  Call it again whenever a connection fails."""
         with self._mutex:
             self._forget_after_fork()
-            if self._home and self._lease and _ask(self._home).answer is Answer.READY:
+            if self._home and self._lease is not None and _serves(self._home):
                 return
             home = open_home(self._data_dir)
             with home.locked():
@@ -173,6 +173,10 @@ def _quote(value: str) -> str:
 
 def _ask(home: Home) -> Reply:
     return ask(home.socket_file, user=SUPERUSER, database=DATABASE)
+
+
+def _serves(home: Home) -> bool:
+    return _ask(home).answer is Answer.READY
 
 
 def _bring_up(home: Home) -> None:
