@@ -69,6 +69,7 @@ SUPERUSER = "postgres"
 START_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 60.0
 PAUSE_SECONDS_MAX = 0.1
+DATABASE_ATTEMPTS_MAX = 3
 LEASE = "postgres.lease"
 ALIVE = "postgres.alive"
 
@@ -184,11 +185,16 @@ def _bring_up(home: Home) -> None:
     home.secure_directory(home.socket_directory)
     deadline = time.monotonic() + START_SECONDS_MAX
     log_bytes: int | None = None
+    attempts = 0
     pause = POLL_SECONDS
     while (answer := _ask(home).answer) is not Answer.READY:
         if answer is Answer.NO_DATABASE:
-            create_database(home, DATABASE)
-            continue
+            # So the launch did succeed, and if the server is killed meanwhile there is another.
+            log_bytes = None
+            reason = create_database(home, DATABASE)
+            attempts += 1
+            if reason and attempts >= DATABASE_ATTEMPTS_MAX:
+                raise ClusterCreationError(home.path, reason)
         alive = home.try_lock(ALIVE) if answer is Answer.SILENT else None
         if alive is not None:
             try:
