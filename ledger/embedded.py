@@ -69,6 +69,7 @@ SUPERUSER = "postgres"
 START_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 60.0
 PAUSE_SECONDS_MAX = 0.1
+DATABASE_ATTEMPTS_MAX = 3
 LEASE = "postgres.lease"
 ALIVE = "postgres.alive"
 
@@ -106,7 +107,7 @@ class EmbeddedPostgres:
         """Make sure the server answers.  Call it again whenever a connection fails."""
         with self._mutex:
             self._forget_after_fork()
-            if self._home and self._lease and _ask(self._home).answer is Answer.READY:
+            if self._home and self._lease is not None and _serves(self._home):
                 return
             home = open_home(self._data_dir)
             with home.locked():
@@ -175,16 +176,25 @@ def _ask(home: Home) -> Reply:
     return ask(home.socket_file, user=SUPERUSER, database=DATABASE)
 
 
+def _serves(home: Home) -> bool:
+    return _ask(home).answer is Answer.READY
+
+
 def _bring_up(home: Home) -> None:
     """Wait until the server serves, and launch it once when none of its processes is left."""
     home.secure_directory(home.socket_directory)
     deadline = time.monotonic() + START_SECONDS_MAX
     log_bytes: int | None = None
+    attempts = 0
     pause = POLL_SECONDS
     while (answer := _ask(home).answer) is not Answer.READY:
         if answer is Answer.NO_DATABASE:
-            create_database(home, DATABASE)
-            continue
+            # So the launch did succeed, and if the server is killed meanwhile there is another.
+            log_bytes = None
+            reason = create_database(home, DATABASE)
+            attempts += 1
+            if reason and attempts >= DATABASE_ATTEMPTS_MAX:
+                raise ClusterCreationError(home.path, reason)
         alive = home.try_lock(ALIVE) if answer is Answer.SILENT else None
         if alive is not None:
             try:

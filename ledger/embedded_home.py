@@ -194,7 +194,7 @@ def _adopt(path: Path, status: os.stat_result, account: Account | None) -> None:
     try:
         if not os.path.samestat(os.fstat(directory), status):
             return
-        os.fchmod(directory, 0o700)
+        os.fchmod(directory, status.st_mode & 0o700)
         if account:
             os.fchown(directory, account.uid, account.gid)
     except OSError as error:

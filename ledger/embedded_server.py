@@ -234,14 +234,14 @@ def _is_postgres_here(pid: int, cluster: Path) -> bool:
         return False
 
 
-def create_database(home: Home, database: str) -> None:
-    """Create the database of the ledger; it may be there already."""
+def create_database(home: Home, database: str) -> str | None:
+    """Create the database of the ledger, which may be there already; return why not."""
     # Run by the caller from the wheel: a copy belongs to the account, and root runs no such file.
     command = [str(locate_binaries() / "createdb"), "--no-password", "-U", "postgres"]
     command += ["-h", str(home.socket_directory), "-p", "5432", database]
     done = run(Home(home.path, None), command)
-    if done.returncode and "already exists" not in done.stdout:
-        raise ClusterCreationError(home.path, reason_in(done.stdout))
+    failed = done.returncode and "already exists" not in done.stdout
+    return reason_in(done.stdout) if failed else None
 
 
 def reason_in(output: str) -> str:

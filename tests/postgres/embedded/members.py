@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import select
 import signal
 import subprocess
 import sys
@@ -11,8 +12,10 @@ from pathlib import Path
 
 import psycopg
 
+from ledger.embedded import EmbeddedPostgres
+
 ROOT = os.geteuid() == 0
-CHECKOUT = Path(__file__).parents[2]
+CHECKOUT = Path(__file__).parents[3]
 SITE = Path(psycopg.__file__).parents[1]
 WAIT_SECONDS_MAX = 30.0
 SCRIPT = """
@@ -38,7 +41,8 @@ def wait_for(condition: Callable[[], object]) -> None:
     deadline = time.monotonic() + WAIT_SECONDS_MAX
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
-        os.sched_yield()
+        # Leaves the processor to those we wait for.
+        select.select([], [], [], 0.001)
 
 
 def processes_of(data_dir: Path) -> list[int]:
@@ -65,6 +69,22 @@ def kill_server(data_dir: Path) -> None:
         except ProcessLookupError:
             continue
     wait_for(lambda: not processes_of(data_dir))
+
+
+def facts_of(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_mode, status.st_uid, status.st_gid
+
+
+def ask(server: EmbeddedPostgres, statement: str) -> object:
+    with psycopg.connect(server.conninfo(), autocommit=True) as connection:
+        row = connection.execute(statement).fetchone()  # type: ignore[arg-type]
+    return row[0] if row else None
+
+
+def do(server: EmbeddedPostgres, statement: str, dbname: str = "thought_ledger") -> None:
+    with psycopg.connect(server.conninfo(dbname=dbname), autocommit=True) as connection:
+        connection.execute(statement)  # type: ignore[arg-type]
 
 
 class Member:
