@@ -13,7 +13,7 @@ from ledger.embedded import (
     ForeignDataDirectoryError,
     PrivateDirectoryError,
 )
-from ledger.embedded_home import open_home
+from ledger.embedded.home import open_home
 from tests.postgres.embedded.members import (
     ROOT,
     SITE,

@@ -16,8 +16,8 @@ from ledger.embedded import (
     EmbeddedPostgres,
     UnknownServerError,
 )
-from ledger.embedded_binaries import locate_binaries
-from ledger.embedded_home import open_home
+from ledger.embedded.binaries import locate_binaries
+from ledger.embedded.home import open_home
 from tests.postgres.embedded.members import (
     ask,
     do,

@@ -14,8 +14,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ledger.embedded_binaries import POSTGRES_MAJOR, copy_binaries, locate_binaries
-from ledger.embedded_errors import (
+from ledger.embedded.binaries import POSTGRES_MAJOR, copy_binaries, locate_binaries
+from ledger.embedded.errors import (
     AccountError,
     BinariesUnusableError,
     ClusterCreationError,
@@ -24,7 +24,7 @@ from ledger.embedded_errors import (
     PostgresStartError,
     UnknownServerError,
 )
-from ledger.embedded_home import SOCKET_NAME, Account, Home
+from ledger.embedded.home import SOCKET_NAME, Account, Home
 
 LOG_BYTES_MAX = 4 * 1024 * 1024
 REASON_CHARACTERS_MAX = 300

@@ -20,19 +20,10 @@ from typing import Self
 
 import platformdirs
 
-from ledger.embedded_errors import (
-    AccountError,
-    BinariesMissingError,
-    BinariesUnusableError,
+from ledger.embedded.errors import (
     ClusterCreationError,
-    ClusterVersionError,
-    DataDirectoryError,
-    EmbeddedPostgresError,
-    ForeignDataDirectoryError,
     PostgresBusyError,
     PostgresStartError,
-    PrivateDirectoryError,
-    UnknownServerError,
     UnsupportedPlatformError,
 )
 
@@ -42,27 +33,9 @@ if sys.platform == "win32":
 
 import fcntl
 
-from ledger.embedded_home import POLL_SECONDS, Home, open_home
-from ledger.embedded_server import Launch, create_database, reason_in, recorded_pid
-from ledger.embedded_socket import Answer, Reply, ask
-
-__all__ = [
-    "AccountError",
-    "BinariesMissingError",
-    "BinariesUnusableError",
-    "ClusterCreationError",
-    "ClusterVersionError",
-    "DataDirectoryError",
-    "EmbeddedPostgres",
-    "EmbeddedPostgresError",
-    "ForeignDataDirectoryError",
-    "PostgresBusyError",
-    "PostgresStartError",
-    "PrivateDirectoryError",
-    "UnknownServerError",
-    "UnsupportedPlatformError",
-    "default_data_dir",
-]
+from ledger.embedded.home import POLL_SECONDS, Home, open_home
+from ledger.embedded.server import Launch, create_database, reason_in, recorded_pid
+from ledger.embedded.socket import Answer, Reply, ask
 
 DATABASE = "thought_ledger"
 SUPERUSER = "postgres"

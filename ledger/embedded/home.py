@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from ledger.embedded_errors import (
+from ledger.embedded.errors import (
     AccountError,
     DataDirectoryError,
     ForeignDataDirectoryError,
