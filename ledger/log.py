@@ -11,13 +11,22 @@ from ledger.errors import ChainNotFoundError
 from ledger.serialization import Recorded, decode
 
 PAGE_EVENTS_MAX = 500
+# A page ends with the event that takes it over this: 500 events may have 500 MiB.
+PAGE_BYTES_MAX = 8 * 2**20
 
 SELECT_LOG = """
     SELECT notification_id, originator_id, originator_version, topic, state
-      FROM ledger.events
-     WHERE notification_id > %(after)s
+      FROM (SELECT page.*,
+                   sum(octet_length(state)) OVER (
+                       ORDER BY notification_id ROWS UNBOUNDED PRECEDING
+                   ) - octet_length(state) AS bytes_before
+              FROM (SELECT notification_id, originator_id, originator_version, topic, state
+                      FROM ledger.events
+                     WHERE notification_id > %(after)s
+                     ORDER BY notification_id
+                     LIMIT %(limit)s) AS page) AS sized
+     WHERE bytes_before < %(bytes_max)s
      ORDER BY notification_id
-     LIMIT %(limit)s
 """
 
 SELECT_HISTORY = """
@@ -38,14 +47,18 @@ VERSION_MAX = 2**62
 def read_stored(
     connection: Connection[TupleRow], *, after: int, limit: int
 ) -> list[tuple[int, StoredEvent]]:
-    """Up to *limit* positions after *after* and their stored events, oldest first, unread."""
+    """Up to *limit* positions after *after* and their stored events, oldest first, unread.
+
+    Fewer when they are large (PAGE_BYTES_MAX); none only at the end of the log.
+    """
+    page = {"after": after, "limit": limit, "bytes_max": PAGE_BYTES_MAX}
     with connection.cursor(binary=True) as cursor:
-        cursor.execute(SELECT_LOG, {"after": after, "limit": limit}, prepare=True)
+        cursor.execute(SELECT_LOG, page, prepare=True)
         return [(position, StoredEvent(*row)) for position, *row in cursor.fetchall()]
 
 
 def read(connection: Connection[TupleRow], *, after: int, limit: int) -> list[Recorded]:
-    """Up to *limit* events after position *after*, oldest first.
+    """Up to *limit* events after position *after*, oldest first; see ``read_stored``.
 
     Raises TamperedEventError, UnknownTopicError, UnreadableEventError.
     """

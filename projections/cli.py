@@ -1,4 +1,132 @@
-"""stand-in"""
+"""The operators' door: run a worker, see how far the read models are; and the list of chains."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Annotated
+
+import orjson
+import typer
+
+from ledger.database import Database, Role
+from ledger.display import printable
+from ledger.options import DatabaseUrl, DataDir, Json, settings_of
+from projections import queries
+from projections.stopping import Stop, stop_process
+from projections.thoughts import Thoughts
+from projections.worker import Worker
+
+app = typer.Typer(help="The read models: built from the log, disposable.", no_args_is_help=True)
 
 
-def register(app): ...
+def register(command_line: typer.Typer) -> None:
+    """Add this module's commands to the command line."""
+    command_line.command()(chains)
+    command_line.add_typer(app, name="projections")
+
+
+def chains(
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Completed and abandoned chains as well.")
+    ] = False,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """List the chains that can be gone on with, the latest moved first."""
+    with (
+        Database(settings_of(data_dir, database_url)) as database,
+        database.connector(Role.READER).connect() as connection,
+    ):
+        found = queries.chains(connection, every_status=show_all)
+    if as_json:
+        _print_json(found)
+        return
+    _print_table(
+        ("chain", "status", "thoughts", "updated", "title"),
+        [
+            (
+                str(row.id),
+                row.status,
+                str(row.thought_count),
+                row.updated_at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
+                row.title,
+            )
+            for row in found
+        ],
+    )
+
+
+@app.command()
+def run(
+    until_eof: Annotated[
+        bool, typer.Option("--until-eof", help="End with standard input.", hidden=True)
+    ] = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Keep the read models up to date, in the foreground, until interrupted."""
+    settings = settings_of(data_dir, database_url)
+    with Stop() as stop:
+        stop_process(stop, until_eof=until_eof)
+        with Database(settings) as database:
+            Worker(database.connector(Role.PROJECTOR), Thoughts(), stop, _say).run()
+
+
+@app.command()
+def status(
+    as_json: Json = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Show how far each generation of each read model is behind the log."""
+    with (
+        Database(settings_of(data_dir, database_url)) as database,
+        database.connector(Role.READER).connect() as connection,
+    ):
+        found = queries.status(connection)
+    if as_json:
+        _print_json(found)
+        return
+    titles = ("name", "generation", "state", "position", "head", "lag", "seconds", "parked")
+    _print_table(
+        (*titles, "leader"),
+        [
+            (
+                row.name,
+                str(row.generation),
+                row.state,
+                str(row.position),
+                str(row.head),
+                str(row.lag_events),
+                f"{row.lag_seconds:.1f}",
+                str(row.parked),
+                "none" if row.leader_pid is None else str(row.leader_pid),
+            )
+            for row in found
+        ],
+    )
+
+
+def _say(line: str) -> None:
+    # Whoever started the worker may have closed our stderr; that is no reason to stop.
+    with suppress(OSError):
+        print(f"projections: {printable(line)}", file=sys.stderr, flush=True)
+
+
+def _print_json(rows: Iterable[object]) -> None:
+    for row in rows:
+        sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    # Imported here, for a worker prints no tables and should be small.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(*titles, box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    Console(highlight=False).print(table)

@@ -1,0 +1,44 @@
+"""What the read models can refuse, under one base class."""
+
+from ledger.errors import LedgerError
+
+
+class ProjectionError(LedgerError):
+    """Base of the errors of read models."""
+
+
+class FencedError(ProjectionError):
+    """Another worker has taken the lead; nothing of this batch was applied."""
+
+    def __init__(self, schema: str) -> None:
+        super().__init__(f"another worker leads {schema} now")
+        self.schema = schema
+
+
+class ProjectionVersionError(ProjectionError):
+    """A generation was built by another version of its projection."""
+
+    def __init__(self, schema: str, built_version: int, version: int) -> None:
+        todo = (
+            "upgrade this thought-ledger"
+            if built_version > version
+            else "build a new generation with this one"
+        )
+        super().__init__(
+            f"generation {schema} was built by version {built_version} of its projection and this "
+            f"thought-ledger has version {version}, which must not write to it: {todo}"
+        )
+        self.schema = schema
+        self.built_version = built_version
+        self.version = version
+
+
+class GenerationNotFoundError(ProjectionError):
+    """There is no such generation."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(
+            f"{name} has no generation {number}; `thought-ledger projections status` lists them"
+        )
+        self.name = name
+        self.number = number

@@ -1,0 +1,271 @@
+"""Moves one generation along the log: rows and position in one transaction, exactly once."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, LiteralString
+from uuid import UUID
+
+import psycopg
+from eventsourcing.persistence import StoredEvent
+from psycopg import Connection
+from psycopg.rows import TupleRow
+from psycopg.sql import SQL, Identifier
+
+from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEventError
+from ledger.log import read_stored
+from ledger.serialization import Recorded, decode
+from projections.errors import FencedError
+from projections.generations import Generation
+from projections.projection import Change, Copy, Projection
+from projections.text import shown
+
+BATCH_EVENTS_MAX = 500
+ERROR_CHARACTERS_MAX = 2_000
+
+# Errors that say nothing against the event: the connection (08), the state of the transaction or
+# the server (25, 40, 53, 55, 57, 58, XX), and a schema that is not as it was built (3F, 42...).
+FAULT_CLASSES = frozenset({"08", "25", "3F", "40", "53", "55", "57", "58", "XX"})
+FAULTS = frozenset({"42501", "42P01", "42703"})
+
+UPDATE_EPOCH = """
+    UPDATE {schema}.checkpoint
+       SET epoch = epoch + 1
+    RETURNING epoch, position
+"""
+
+SELECT_PARKED = "SELECT chain_id FROM {schema}.parked"
+
+UPDATE_POSITION = """
+    UPDATE {schema}.checkpoint
+       SET position = %(to)s, updated_at = clock_timestamp()
+     WHERE position = %(from)s AND epoch = %(epoch)s
+    RETURNING CASE WHEN announced THEN pg_notify(%(channel)s, %(to)s::text) IS NULL END
+"""
+
+INSERT_PARKED = """
+    INSERT INTO {schema}.parked (
+        chain_id, position, version, topic, error, events, last_position
+    ) VALUES (
+        %(chain_id)s, %(position)s, %(version)s, %(topic)s, %(error)s, 0, %(position)s
+    )
+"""
+
+UPDATE_PARKED = """
+    UPDATE {schema}.parked AS parked
+       SET events = parked.events + more.events, last_position = more.last_position
+      FROM unnest(%(chain_ids)b::uuid[], %(events)b::int8[], %(last_positions)b::int8[])
+        AS more (chain_id, events, last_position)
+     WHERE parked.chain_id = more.chain_id
+"""
+
+Row = tuple[int, StoredEvent]
+
+
+def channel_of(projection_name: str) -> str:
+    """Where the position of the live generation is notified after every batch."""
+    return f"projection_{projection_name}"
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The next events of the log, sorted into what to apply and what to leave out."""
+
+    to: int
+    events: list[Recorded] = field(default_factory=list)
+    poisons: dict[UUID, tuple[Row, Exception]] = field(default_factory=dict)
+    left_out: Counter[UUID] = field(default_factory=Counter)
+    last_positions: dict[UUID, int] = field(default_factory=dict)
+
+    def leave_out(self, position: int, chain_id: UUID) -> None:
+        self.left_out[chain_id] += 1
+        self.last_positions[chain_id] = position
+
+
+class _PoisonError(Exception):
+    """Some event of the batch cannot be applied."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Follower:
+    """Leads one generation on one connection, which holds the lead (``take_lead``)."""
+
+    def __init__(
+        self,
+        connection: Connection[TupleRow],
+        projection: Projection,
+        generation: Generation,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.position = 0
+        self._connection = connection
+        self._projection = projection
+        self._generation = generation
+        self._say = say
+        self._epoch = 0
+        self._parked: set[UUID] = set()
+        self._statements: dict[str, bytes] = {}
+
+    def lead(self) -> None:
+        """Fence whoever led before, and find out how far they came."""
+        row = self._run(UPDATE_EPOCH).fetchone()
+        assert row is not None
+        self._epoch, self.position = row
+        self._parked = {chain_id for (chain_id,) in self._run(SELECT_PARKED).fetchall()}
+
+    def step(self) -> int:
+        """Apply the next batch of the log, and return how many events that was.
+
+        Raises FencedError, and psycopg.Error when the database is at fault; then nothing of the
+        batch, or only a first part of it with its position, was applied.
+        """
+        rows = read_stored(self._connection, after=self.position, limit=BATCH_EVENTS_MAX)
+        if rows:
+            self._apply(rows)
+        return len(rows)
+
+    # -- The batch --------------------------------------------------------------------------------
+
+    def _apply(self, rows: Sequence[Row]) -> None:
+        try:
+            self._advance(self._sort(rows))
+        except _PoisonError as poison:
+            if len(rows) > 1:
+                half = len(rows) // 2
+                self._apply(rows[:half])
+                self._apply(rows[half:])
+                return
+            (row,) = rows
+            batch = _Batch(to=row[0])
+            _poison(batch, row, poison.error)
+            self._advance(batch)
+
+    def _sort(self, rows: Sequence[Row]) -> _Batch:
+        batch = _Batch(to=rows[-1][0])
+        for row in rows:
+            position, stored = row
+            chain_id = stored.originator_id
+            assert isinstance(chain_id, UUID)
+            if chain_id in self._parked or chain_id in batch.poisons:
+                batch.leave_out(position, chain_id)
+                continue
+            try:
+                batch.events.append(decode(position, stored))
+            except (TamperedEventError, UnknownTopicError, UnreadableEventError) as error:
+                _poison(batch, row, error)
+        return batch
+
+    def _advance(self, batch: _Batch) -> None:
+        """Make the changes and move the position, or do neither."""
+        with self._connection.transaction():
+            moved = self._run(
+                UPDATE_POSITION,
+                {
+                    "from": self.position,
+                    "to": batch.to,
+                    "epoch": self._epoch,
+                    "channel": channel_of(self._projection.name),
+                },
+            )
+            if moved.rowcount != 1:
+                raise FencedError(self._generation.schema)
+            self._change(batch.events)
+            self._park(batch)
+        self.position = batch.to
+        self._parked.update(batch.poisons)
+        for (position, stored), error in batch.poisons.values():
+            self._say(
+                f"parked chain {stored.originator_id} in {self._generation.schema} "
+                f"at position {position} ({stored.topic}): {_described(error)}"
+            )
+
+    def _change(self, events: Sequence[Recorded]) -> None:
+        if not events:
+            return
+        try:
+            for change in self._projection.changes(events):
+                self._make(change)
+        # The one place for it: whatever a projection does wrong must end up parked and be seen.
+        except Exception as error:
+            if _is_fault(error, self._connection):
+                raise
+            raise _PoisonError(error) from error
+
+    def _make(self, change: Change) -> None:
+        if not isinstance(change, Copy):
+            self._run(change.statement, change.parameters)
+            return
+        with (
+            self._connection.cursor() as cursor,
+            cursor.copy(self._copy_statement(change)) as copy,
+        ):
+            copy.set_types(list(change.columns.values()))
+            for row in change.rows:
+                copy.write_row(row)
+
+    def _park(self, batch: _Batch) -> None:
+        for chain_id, ((position, stored), error) in batch.poisons.items():
+            self._run(
+                INSERT_PARKED,
+                {
+                    "chain_id": chain_id,
+                    "position": position,
+                    "version": stored.originator_version,
+                    "topic": stored.topic,
+                    "error": _described(error),
+                },
+            )
+        if batch.left_out:
+            self._run(
+                UPDATE_PARKED,
+                {
+                    "chain_ids": list(batch.left_out),
+                    "events": list(batch.left_out.values()),
+                    "last_positions": [batch.last_positions[id_] for id_ in batch.left_out],
+                },
+            )
+
+    # -- Statements, with the generation's schema put in once -------------------------------------
+
+    def _run(self, statement: LiteralString, parameters: Any = None) -> psycopg.Cursor[TupleRow]:
+        compiled = self._statements.get(statement)
+        if compiled is None:
+            schema = Identifier(self._generation.schema)
+            compiled = SQL(statement).format(schema=schema).as_bytes(self._connection)
+            self._statements[statement] = compiled
+        return self._connection.execute(compiled, parameters, prepare=True)
+
+    def _copy_statement(self, change: Copy) -> bytes:
+        compiled = self._statements.get(change.table)
+        if compiled is None:
+            columns = SQL(", ").join(map(Identifier, change.columns))
+            table = Identifier(self._generation.schema, change.table)
+            statement = SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(table, columns)
+            compiled = statement.as_bytes(self._connection)
+            self._statements[change.table] = compiled
+        return compiled
+
+
+def _poison(batch: _Batch, row: Row, error: Exception) -> None:
+    position, stored = row
+    chain_id = stored.originator_id
+    assert isinstance(chain_id, UUID)
+    batch.poisons[chain_id] = (row, error)
+    batch.leave_out(position, chain_id)
+
+
+def _described(error: Exception) -> str:
+    return shown(f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS_MAX])
+
+
+def _is_fault(error: Exception, connection: Connection[TupleRow]) -> bool:
+    """Whether the database is to blame and not the event."""
+    if not isinstance(error, psycopg.Error):
+        return False
+    if connection.closed:
+        return True
+    sqlstate = error.sqlstate or ""
+    return sqlstate[:2] in FAULT_CLASSES or sqlstate in FAULTS

@@ -1,0 +1,60 @@
+"""What a projection is: a pure function from recorded events to changes of its read model."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, LiteralString, Protocol, TypeAlias
+
+from ledger.serialization import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement, run once a batch; where it changes many rows, each column is one array.
+
+    ``{schema}`` stands for the generation's schema.  Arrays and not ``executemany``, because
+    psycopg pipelines that, and its pipeline hangs for good on a large parameter.
+    """
+
+    statement: LiteralString
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Rows to add to a table: the fast way in, and safe for large ones.
+
+    ``columns`` are names and PostgreSQL types, in the order of the values of a row.
+    """
+
+    table: LiteralString
+    columns: Mapping[str, str]
+    rows: Sequence[Sequence[Any]]
+
+
+Change: TypeAlias = Statement | Copy
+
+
+class Projection(Protocol):
+    """Decides what a read model should become.  Never touches the database.
+
+    ``projections/sql/<name>.sql`` makes its tables.  Whatever changes there or in ``changes``
+    raises ``version``: read models are never migrated, a new generation is built.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def tables(self) -> Sequence[str]:
+        """The tables readers see, under the same names, in schema ``live``."""
+        ...
+
+    def changes(self, batch: Sequence[Recorded]) -> Iterable[Change]:
+        """What *batch*, the next events of the whole log, does to the tables.
+
+        However the log is cut into batches, the tables come out the same.
+        """
+        ...

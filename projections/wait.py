@@ -1,0 +1,124 @@
+"""Waiting until readers see a position of the log: by push, not by asking again and again."""
+
+import asyncio
+import time
+from contextlib import suppress
+
+import psycopg
+from psycopg import AsyncConnection, Connection
+from psycopg.rows import TupleRow
+from psycopg.sql import SQL, Composed, Identifier
+
+from ledger.database import Connector
+from ledger.errors import LedgerError
+from projections.follower import channel_of
+
+# In case a notification is lost, or the read model was not there when first asked for.
+POLL_SECONDS = 1.0
+RECONNECT_PAUSE_SECONDS = 0.1
+
+SELECT_POSITION = "SELECT position FROM live.{checkpoint}"
+
+
+class PositionWaiter:
+    """Waits, for many at once, on one connection, for the live read model of a projection."""
+
+    def __init__(self, connector: Connector, projection_name: str) -> None:
+        """*connector* is of any role that may read; it is used from the first ``wait`` on."""
+        self._connector = connector
+        self._name = projection_name
+        self._position = -1
+        self._waiting: dict[asyncio.Future[None], int] = {}
+        self._listening: asyncio.Task[None] | None = None
+
+    async def wait(self, position: int, timeout_seconds: float) -> bool:
+        """Whether readers see everything up to *position*, after so long at most."""
+        if self._listening is None:
+            self._listening = asyncio.create_task(self._listen())
+        if self._position >= position:
+            return True
+        reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[reached] = position
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await reached
+        except TimeoutError:
+            return False
+        finally:
+            del self._waiting[reached]
+        return True
+
+    async def close(self) -> None:
+        """Stop listening; who still waits times out."""
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait([self._listening])
+
+    async def _listen(self) -> None:
+        while True:
+            # Whatever is wrong with the database, those who wait get their answer at their time.
+            with suppress(psycopg.Error, LedgerError):
+                async with await self._connector.connect_async() as connection:
+                    await self._follow(connection)
+            await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
+            with suppress(LedgerError):
+                await asyncio.to_thread(self._connector.revive)
+
+    async def _follow(self, connection: AsyncConnection[TupleRow]) -> None:
+        await connection.execute(_listen_to(self._name))
+        while True:
+            await self._look(connection)
+            async for notify in connection.notifies(timeout=POLL_SECONDS):
+                self._reach(int(notify.payload))
+
+    async def _look(self, connection: AsyncConnection[TupleRow]) -> None:
+        with suppress(psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+            cursor = await connection.execute(_position_of(self._name))
+            row = await cursor.fetchone()
+            self._reach(row[0] if row else 0)
+
+    def _reach(self, position: int) -> None:
+        # Not the greatest seen: a read model that was dropped starts from the front.
+        self._position = position
+        for reached, wanted in self._waiting.items():
+            if wanted <= position and not reached.done():
+                reached.set_result(None)
+
+
+def wait_for(
+    connection: Connection[TupleRow],
+    projection_name: str,
+    position: int,
+    timeout_seconds: float,
+) -> bool:
+    """The same for one who has nothing else to do.  *connection* listens while it waits."""
+    deadline = time.monotonic() + timeout_seconds
+    connection.execute(_listen_to(projection_name))
+    try:
+        while True:
+            if _seen(connection, projection_name) >= position:
+                return True
+            seconds = min(deadline - time.monotonic(), POLL_SECONDS)
+            if seconds <= 0:
+                return False
+            for notify in connection.notifies(timeout=seconds):
+                if int(notify.payload) >= position:
+                    return True
+    finally:
+        if not connection.closed:
+            connection.execute(SQL("UNLISTEN {}").format(Identifier(channel_of(projection_name))))
+
+
+def _seen(connection: Connection[TupleRow], projection_name: str) -> int:
+    with suppress(psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        row = connection.execute(_position_of(projection_name)).fetchone()
+        return row[0] if row else 0
+    return 0
+
+
+def _listen_to(projection_name: str) -> Composed:
+    return SQL("LISTEN {}").format(Identifier(channel_of(projection_name)))
+
+
+def _position_of(projection_name: str) -> Composed:
+    return SQL(SELECT_POSITION).format(checkpoint=Identifier(f"{projection_name}_checkpoint"))

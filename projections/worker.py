@@ -1,0 +1,112 @@
+"""The engine: catch up, then follow the log; one worker leads, the others stand by.
+
+A worker that leads has two connections, one that holds the lead and writes, and one that listens;
+a worker that stands by has one.
+"""
+
+import selectors
+from collections.abc import Callable
+
+import psycopg
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from ledger.database import Connector, DatabaseUnavailableError
+from projections.errors import FencedError
+from projections.follower import Follower
+from projections.generations import Generation, ensure_live, take_lead
+from projections.projection import Projection
+from projections.stopping import Stop
+
+# In case a notification is lost; also how long at most a dead listener goes unnoticed.
+POLL_SECONDS = 1.0
+BACKOFF_SECONDS_MIN = 0.05
+BACKOFF_SECONDS_MAX = 1.0
+
+LISTEN = "LISTEN ledger_events"
+
+# Rows and position live or die together, so losing the last few to a crash costs only their
+# repetition.  Every plan is made for the sizes of now: one made on empty tables decays.
+CONFIGURE = """
+    SELECT set_config('synchronous_commit', 'off', false),
+           set_config('plan_cache_mode', 'force_custom_plan', false)
+"""
+
+
+class Worker:
+    """Follows the log for one projection, through lost connections, until it is stopped."""
+
+    def __init__(
+        self,
+        connector: Connector,
+        projection: Projection,
+        stop: Stop,
+        say: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """*connector* is of role PROJECTOR; *say* is told, a line each, what operators want."""
+        self._connector = connector
+        self._projection = projection
+        self._say = say
+        self._stop = stop
+        self._pause_seconds = BACKOFF_SECONDS_MIN
+
+    def run(self) -> None:
+        """Lead or stand by; ends half a second after *stop* is set, with the batch in hand done.
+
+        Raises ProjectionVersionError.
+        """
+        while not self._stop.is_set():
+            try:
+                with self._connector.connect() as connection:
+                    self._serve(connection)
+            except FencedError as error:
+                self._say(f"{error}; starting again")
+            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                self._back_off(error)
+            except DatabaseUnavailableError as error:
+                self._back_off(error)
+
+    def _serve(self, connection: Connection[TupleRow]) -> None:
+        connection.execute(CONFIGURE)
+        generation = ensure_live(connection, self._projection)
+        if not self._stand_by(connection, generation):
+            return
+        follower = Follower(connection, self._projection, generation, self._say)
+        follower.lead()
+        with self._connector.connect() as listener:
+            # Before the first read, so that nothing is recorded between the two unheard.
+            listener.execute(LISTEN)
+            self._say(f"leads {generation.schema} from position {follower.position}")
+            self._follow(follower, listener)
+
+    def _stand_by(self, connection: Connection[TupleRow], generation: Generation) -> bool:
+        """Wait for the lead; False when told to stop meanwhile."""
+        said = False
+        while not self._stop.is_set():
+            if take_lead(connection, generation):
+                return True
+            if not said:
+                self._say(f"stands by for {generation.schema}, which another worker leads")
+                said = True
+        return False
+
+    def _follow(self, follower: Follower, listener: Connection[TupleRow]) -> None:
+        with selectors.DefaultSelector() as selector:
+            selector.register(listener, selectors.EVENT_READ)
+            selector.register(self._stop, selectors.EVENT_READ)
+            while not self._stop.is_set():
+                while follower.step() and not self._stop.is_set():
+                    pass
+                self._pause_seconds = BACKOFF_SECONDS_MIN
+                selector.select(POLL_SECONDS)
+                for _ in listener.notifies(timeout=0):
+                    pass
+
+    def _back_off(self, error: Exception) -> None:
+        if self._stop.is_set():
+            return
+        reason = str(error).strip().partition("\n")[0]
+        self._say(f"the database failed ({reason}); trying again")
+        self._stop.wait(self._pause_seconds)
+        self._pause_seconds = min(2 * self._pause_seconds, BACKOFF_SECONDS_MAX)
+        self._connector.revive()
