@@ -14,7 +14,9 @@ from ledger.options import DatabaseUrl, DataDir, Json, settings_of
 from projections import queries
 from projections.stopping import Stop, stop_process
 from projections.thoughts import Thoughts
-from projections.worker import Worker
+from projections.worker import Worker, catch_up
+
+CATCH_UP_SECONDS_MAX = 30.0
 
 app = typer.Typer(help="The read models: built from the log, disposable.", no_args_is_help=True)
 
@@ -34,11 +36,11 @@ def chains(
     database_url: DatabaseUrl = None,
 ) -> None:
     """List the chains that can be gone on with, the latest moved first."""
-    with (
-        Database(settings_of(data_dir, database_url)) as database,
-        database.connector(Role.READER).connect() as connection,
-    ):
-        found = queries.chains(connection, every_status=show_all)
+    with Database(settings_of(data_dir, database_url)) as database:
+        if not catch_up(database.connector(Role.PROJECTOR), Thoughts(), CATCH_UP_SECONDS_MAX):
+            _say("the list is behind the log; `thought-ledger projections status` tells how far")
+        with database.connector(Role.READER).connect() as connection:
+            found = queries.chains(connection, every_status=show_all)
     if as_json:
         _print_json(found)
         return
@@ -48,7 +50,7 @@ def chains(
             (
                 str(row.id),
                 row.status,
-                str(row.thought_count),
+                str(row.thoughts),
                 row.updated_at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
                 row.title,
             )

@@ -16,7 +16,7 @@ LAG_EVENTS_MAX = 100_000
 TABLE_EXISTS = "SELECT to_regclass(%(name)s) IS NOT NULL"
 
 SELECT_CHAINS = """
-    SELECT id, title, status, thought_count, updated_at
+    SELECT id, title, status, thought_count AS thoughts, updated_at
       FROM live.thought_chains
      WHERE %(every_status)s OR status IN ('active', 'paused')
      ORDER BY updated_at DESC, id
@@ -59,7 +59,7 @@ class ChainLine:
     id: UUID
     title: str
     status: str
-    thought_count: int
+    thoughts: int
     updated_at: datetime
 
 

@@ -11,12 +11,14 @@ import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from ledger import log
 from ledger.database import Connector, DatabaseUnavailableError
 from projections.errors import FencedError
 from projections.follower import Follower
 from projections.generations import Generation, ensure_live, take_lead
 from projections.projection import Projection
 from projections.stopping import Stop
+from projections.wait import wait_for
 
 # In case a notification is lost; also how long at most a dead listener goes unnoticed.
 POLL_SECONDS = 1.0
@@ -31,6 +33,27 @@ CONFIGURE = """
     SELECT set_config('synchronous_commit', 'off', false),
            set_config('plan_cache_mode', 'force_custom_plan', false)
 """
+
+
+def catch_up(connector: Connector, projection: Projection, timeout_seconds: float) -> bool:
+    """Bring the live read model up to what is recorded now, by hand when no worker leads it.
+
+    False when a worker leads it and is not there in time.  *connector* is of role PROJECTOR.
+    Raises ProjectionVersionError.
+    """
+    with connector.connect() as connection:
+        connection.execute(CONFIGURE)
+        generation = ensure_live(connection, projection)
+        head = log.head(connection)
+        if wait_for(connection, projection.name, head, 0):
+            return True
+        if not take_lead(connection, generation):
+            return wait_for(connection, projection.name, head, timeout_seconds)
+        follower = Follower(connection, projection, generation)
+        follower.lead()
+        while follower.position < head and follower.step():
+            pass
+        return True
 
 
 class Worker:
