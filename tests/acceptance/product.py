@@ -207,6 +207,13 @@ SELECT_EVENTS = """
 """
 
 
+class Payload(dict):
+    """What an event says; what it does not say is not stored, and is None."""
+
+    def __missing__(self, name):
+        return None
+
+
 def read_log(connection, after=0):
     """Every stored event after a position, decoded with nothing but ``json``."""
     for position, chain, version, topic, state in connection.execute(SELECT_EVENTS, [after]):
@@ -217,7 +224,7 @@ def read_log(connection, after=0):
             version=version,
             topic=topic,
             header=json.loads(header),
-            payload=json.loads(payload),
+            payload=Payload(json.loads(payload)),
         )
 
 
