@@ -90,10 +90,16 @@ def _close_branch(chain: ThoughtChain, branch_id: str, outcome: Outcome) -> None
     chain.close_branch(branch_id, outcome, conclusion="enough")
 
 
+def _abandon_thought(chain: ThoughtChain, number: int) -> None:
+    """Give up one of the chain's thoughts, or one it does not have."""
+    steps = chain.steps[number - 1 : number]
+    chain.abandon_thought(steps[0].thought_id if steps else thought_id(number))
+
+
 _PERFORM: dict[str, Callable[..., None]] = {
     "add_thought": ThoughtChain.add_thought,
     "think": ThoughtChain.think,
-    "abandon_thought": ThoughtChain.abandon_thought,
+    "abandon_thought": _abandon_thought,
     "close_branch": _close_branch,
     "pause": ThoughtChain.pause,
     "resume": ThoughtChain.resume,
@@ -101,7 +107,7 @@ _PERFORM: dict[str, Callable[..., None]] = {
     "abandon": ThoughtChain.abandon,
 }
 
-thought_ids = st.integers(1, 25).map(thought_id)
+thought_ids = st.integers(1, 12).map(thought_id)
 branch_ids = st.sampled_from(["a", "b", "c"])
 thoughts = st.builds(
     Thought,
@@ -123,7 +129,7 @@ commands = st.one_of(
     st.builds(lambda *said: Command("add_thought", said), thought_ids, thoughts),
     st.builds(lambda *said: Command("think", said), thought_ids, thoughts),
     st.builds(lambda *said: Command("think", said), thought_ids, thoughts | too_long_thoughts),
-    st.builds(lambda said: Command("abandon_thought", (said,)), thought_ids),
+    st.builds(lambda said: Command("abandon_thought", (said,)), st.integers(1, 6)),
     st.builds(
         lambda *said: Command("close_branch", said), branch_ids, st.sampled_from(list(Outcome))
     ),
