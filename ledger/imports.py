@@ -14,7 +14,7 @@ from uuid import UUID
 
 from ledger.aggregate import ThoughtChain
 from ledger.application import Decide, Ledger
-from ledger.errors import ChainNotFoundError, LedgerError
+from ledger.errors import ChainNotFoundError, LedgerError, LimitExceededError
 from ledger.limits import BATCH_EVENTS_MAX
 from ledger.serialization import Context
 from ledger.traces import (
@@ -70,7 +70,7 @@ def check_traces(path: Path) -> int:
     for section in _sections(path):
         chain = chains.get(section.start.chain)
         if chain is None:
-            chain = chains[section.start.chain] = start_chain(section.start)
+            chain = chains[section.start.chain] = _started(section.start)
         for operation in section.operations:
             if operation is not section.start:
                 _checked(chain, operation)
@@ -118,6 +118,13 @@ def _sections(path: Path) -> Iterator[Section]:
         start = starts.setdefault(name, operations[0])
         yield Section(start, counts.get(name, 0), operations)
         counts[name] = counts.get(name, 0) + len(operations)
+
+
+def _started(start: Operation) -> ThoughtChain:
+    try:
+        return start_chain(start)
+    except LimitExceededError as error:
+        raise TraceError(start.line, str(error)) from error
 
 
 def _checked(chain: ThoughtChain, operation: Operation) -> None:

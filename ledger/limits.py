@@ -10,6 +10,8 @@ TEXT_BYTES_MAX = 64 * 2**10
 METADATA_BYTES_MAX = 2**20
 BATCH_EVENTS_MAX = 500
 PAGE_THOUGHTS_MAX = 100
+# Larger ones are no longer exact where JSON's numbers are read as floats.
+INTEGER_MAX = 2**53 - 1
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
 

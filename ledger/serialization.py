@@ -76,7 +76,12 @@ class Recorded(NamedTuple):
 
 
 def encode(event: LedgerEvent, context: Context) -> bytes:
-    """The bytes to store for *event*.  Two calls differ: each payload has a fresh salt."""
+    """The bytes to store for *event*.  Two calls differ: each payload has a fresh salt.
+
+    Raises TypeError for an event that is not of the catalogue: it could never be read again.
+    """
+    if CATALOGUE.get(event.TOPIC) is not type(event):
+        raise TypeError(f"{type(event).__name__} is not in the event catalogue")
     payload = _dumps(_payload(event))
     header = _dumps(
         {
@@ -97,8 +102,7 @@ def encode(event: LedgerEvent, context: Context) -> bytes:
             "version": event.originator_version,
         }
     )
-    event_id = ID_MARK + _digest_id(header).encode() + b'"'
-    return header.replace(NO_ID, event_id, 1) + b"\n" + payload
+    return _with_id(header) + b"\n" + payload
 
 
 def decode(position: int, stored: StoredEvent) -> Recorded:
@@ -113,6 +117,10 @@ def decode(position: int, stored: StoredEvent) -> Recorded:
     event_class = CATALOGUE.get(header.topic)
     if event_class is None:
         raise UnknownTopicError(header.topic)
+    if header.format != FORMAT or header.key_id is not None:
+        raise UnreadableEventError(
+            header.topic, "its format is newer than this thought-ledger; upgrade it"
+        )
     try:
         state = _upcast(event_class, orjson.loads(payload))
         event = event_class(
@@ -136,11 +144,12 @@ def open_state(stored: StoredEvent) -> tuple[Header, bytes]:
     if not separator:
         raise TamperedEventError(chain_id, version, "there is no header")
     try:
-        digest_id = _digest_id(_without_id(head))
+        # Bytes are compared, not ids: an id has several spellings, and only one was stored.
+        intact = _with_id(_without_id(head)) == head
         header = _header(orjson.loads(head))
     except (AttributeError, KeyError, TypeError, ValueError):
         raise TamperedEventError(chain_id, version, "the header cannot be read") from None
-    if str(header.event_id) != digest_id:
+    if not intact:
         raise TamperedEventError(chain_id, version, "the header does not match its event id")
     if header.commitment != hashlib.sha256(payload).hexdigest():
         raise TamperedEventError(chain_id, version, "the payload does not match its commitment")
@@ -202,6 +211,8 @@ def _upcast(event_class: type[LedgerEvent], state: dict[str, Any]) -> dict[str, 
     """Bring a stored payload to the version of the class, one step at a time."""
     del state["salt"]
     version = state.pop("class_version", 1)
+    if type(version) is not int or version < 1:
+        raise ValueError(f"there is no version {version}")
     if version > event_class.class_version:
         raise UnreadableEventError(
             event_class.TOPIC, f"version {version} is newer than this thought-ledger; upgrade it"
@@ -251,10 +262,23 @@ def _field_shape(hint: Any) -> _Shape:
     if kind is UUID:
         return _Shape(str, optional, UUID)
     if kind is datetime:
-        return _Shape(str, optional, datetime.fromisoformat)
+        return _Shape(str, optional, _moment)
     if kind in (str, int, bool):
         return _Shape(kind, optional, None)
-    return _Shape(list, optional, None)
+    return _Shape(list, optional, _texts)
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"{text} is in no time zone")
+    return moment
+
+
+def _texts(values: list[Any]) -> list[str]:
+    if not all(type(value) is str for value in values):
+        raise TypeError("a list holds something that is no text")
+    return values
 
 
 # -- The header -----------------------------------------------------------------------------------
@@ -268,7 +292,7 @@ def _header(state: dict[str, Any]) -> Header:
         chain_id=UUID(state["chain"]),
         version=state["version"],
         topic=state["topic"],
-        recorded_at=datetime.fromisoformat(state["recorded_at"]),
+        recorded_at=_moment(state["recorded_at"]),
         actor=state["actor"],
         client=state["client"],
         client_version=state["client_version"],
@@ -284,6 +308,12 @@ def _without_id(head: bytes) -> bytes:
     """The header as it was hashed.  A quote inside a value is escaped, so the mark is unique."""
     start = head.index(ID_MARK) + len(ID_MARK)
     return head[: start - len(ID_MARK)] + NO_ID + head[start + ID_CHARACTERS + 1 :]
+
+
+def _with_id(header: bytes) -> bytes:
+    """The header as it is stored: with the id that its own digest gives."""
+    event_id = ID_MARK + _digest_id(header).encode() + b'"'
+    return header.replace(NO_ID, event_id, 1)
 
 
 def _digest_id(header: bytes) -> str:

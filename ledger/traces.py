@@ -6,6 +6,7 @@ A file, plain or gzip, has one JSON object a line, one operation an object: ``ch
 """
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ import orjson
 
 from ledger.aggregate import Thought, ThoughtChain
 from ledger.errors import LedgerError
-from ledger.limits import recordable
+from ledger.limits import INTEGER_MAX, recordable
 
 TRACE_NAMESPACE = UUID("c1f6a7a2-0d6e-5b7a-8f5e-6a4d3c2b1a09")
 GZIP_MAGIC = b"\x1f\x8b"
@@ -69,6 +70,8 @@ class Operation(NamedTuple):
     def get(self, name: str, kind: type[_T]) -> _T | None:
         """A field by its type, None when it is absent or null.  Raises TraceError."""
         value = self.said.get(name)
+        if _is_large(value):
+            raise TraceError(self.line, f'"{name}" is beyond {INTEGER_MAX}')
         if value is None or type(value) is kind:
             return value
         raise TraceError(self.line, f'"{name}" is not of type {kind.__name__}')
@@ -86,7 +89,7 @@ def read_operations(path: Path) -> Iterator[Operation]:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield _operation(number, line)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         problem = f"{path} cannot be read ({getattr(error, 'strerror', None) or error})"
         raise TraceError(number, problem) from error
 
@@ -116,7 +119,7 @@ def apply_operation(chain: ThoughtChain, operation: Operation) -> None:
             thought_id = thought_id_of(chain.id, operation)
             chain.add_thought(thought_id, _thought(chain, operation))
         case "abandon" if "n" in operation.said:
-            chain.abandon_thought(thought_id_of(chain.id, operation))
+            _abandon_thought(chain, operation)
         case "abandon":
             chain.abandon(metadata=operation.meta)
         case "complete":
@@ -128,6 +131,10 @@ def apply_operation(chain: ThoughtChain, operation: Operation) -> None:
 def thought_id_of(chain_id: UUID, operation: Operation) -> UUID:
     """The id of the imported thought an operation is about."""
     return uuid5(chain_id, str(operation.number))
+
+
+def _is_large(value: object) -> bool:
+    return isinstance(value, int) and abs(value) > INTEGER_MAX
 
 
 def _operation(number: int, line: bytes) -> Operation:
@@ -144,6 +151,14 @@ def _operation(number: int, line: bytes) -> Operation:
     if op not in OPS:
         raise TraceError(number, f"unknown op {op!r}; known are {', '.join(sorted(OPS))}")
     return Operation(number, chain, op, fields)
+
+
+def _abandon_thought(chain: ThoughtChain, operation: Operation) -> None:
+    thought_id = thought_id_of(chain.id, operation)
+    # The chain would decide nothing, and an import tells by the version how far it came.
+    if thought_id in chain.given_up:
+        raise TraceError(operation.line, f"thought {operation.number} is given up a second time")
+    chain.abandon_thought(thought_id)
 
 
 def _thought(chain: ThoughtChain, operation: Operation) -> Thought:
@@ -195,6 +210,6 @@ def _claimed_at(operation: Operation) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(at)
-    except ValueError as error:
+        return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise TraceError(operation.line, f'"at" is not a moment in ISO 8601: {at!r}') from error
-    return moment.replace(tzinfo=moment.tzinfo or UTC)
