@@ -128,7 +128,10 @@ def _print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    table = Table(*titles, box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False)
+    for title in titles:
+        # Ids and numbers are copied from here, so only a title may be cut short.
+        table.add_column(title, no_wrap=True, overflow="ellipsis" if title == "title" else "ignore")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     Console(highlight=False).print(table)

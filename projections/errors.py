@@ -42,3 +42,14 @@ class GenerationNotFoundError(ProjectionError):
         )
         self.name = name
         self.number = number
+
+
+class GrantMissingError(ProjectionError):
+    """The worker's role may not build a read model, as after a restore into another database."""
+
+    def __init__(self, database: str) -> None:
+        super().__init__(
+            f"the role thought_ledger_projector may not build read models in database {database}; "
+            f'let its owner run `GRANT CREATE ON DATABASE "{database}" TO thought_ledger_projector`'
+        )
+        self.database = database

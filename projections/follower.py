@@ -16,6 +16,7 @@ from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEvent
 from ledger.log import read_stored
 from ledger.serialization import Recorded, decode
 from projections.errors import FencedError
+from projections.faults import blames_database
 from projections.generations import Generation
 from projections.projection import Change, Copy, Projection
 from projections.text import shown
@@ -23,15 +24,17 @@ from projections.text import shown
 BATCH_EVENTS_MAX = 500
 ERROR_CHARACTERS_MAX = 2_000
 
-# Errors that say nothing against the event: the connection (08), the state of the transaction or
-# the server (25, 40, 53, 55, 57, 58, XX), and a schema that is not as it was built (3F, 42...).
-FAULT_CLASSES = frozenset({"08", "25", "3F", "40", "53", "55", "57", "58", "XX"})
-FAULTS = frozenset({"42501", "42P01", "42703"})
-
 UPDATE_EPOCH = """
     UPDATE {schema}.checkpoint
        SET epoch = epoch + 1
     RETURNING epoch, position
+"""
+
+SELECT_LEADS = """
+    SELECT EXISTS (
+        SELECT FROM {schema}.checkpoint
+         WHERE position = %(position)s AND epoch = %(epoch)s
+    )
 """
 
 SELECT_PARKED = "SELECT chain_id FROM {schema}.parked"
@@ -116,16 +119,22 @@ class Follower:
         self._epoch, self.position = row
         self._parked = {chain_id for (chain_id,) in self._run(SELECT_PARKED).fetchall()}
 
-    def step(self) -> int:
+    def step(self, limit: int = BATCH_EVENTS_MAX) -> int:
         """Apply the next batch of the log, and return how many events that was.
 
         Raises FencedError, and psycopg.Error when the database is at fault; then nothing of the
         batch, or only a first part of it with its position, was applied.
         """
-        rows = read_stored(self._connection, after=self.position, limit=BATCH_EVENTS_MAX)
+        rows = read_stored(self._connection, after=self.position, limit=limit)
         if rows:
             self._apply(rows)
         return len(rows)
+
+    def check(self) -> None:
+        """Make sure, when there is nothing to do, that it could be done.  Raises as ``step``."""
+        row = self._run(SELECT_LEADS, {"position": self.position, "epoch": self._epoch}).fetchone()
+        if row is None or not row[0]:
+            raise FencedError(self._generation.schema)
 
     # -- The batch --------------------------------------------------------------------------------
 
@@ -190,7 +199,7 @@ class Follower:
                 self._make(change)
         # The one place for it: whatever a projection does wrong must end up parked and be seen.
         except Exception as error:
-            if _is_fault(error, self._connection):
+            if blames_database(error):
                 raise
             raise _PoisonError(error) from error
 
@@ -259,13 +268,3 @@ def _poison(batch: _Batch, row: Row, error: Exception) -> None:
 
 def _described(error: Exception) -> str:
     return shown(f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS_MAX])
-
-
-def _is_fault(error: Exception, connection: Connection[TupleRow]) -> bool:
-    """Whether the database is to blame and not the event."""
-    if not isinstance(error, psycopg.Error):
-        return False
-    if connection.closed:
-        return True
-    sqlstate = error.sqlstate or ""
-    return sqlstate[:2] in FAULT_CLASSES or sqlstate in FAULTS

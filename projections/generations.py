@@ -9,11 +9,12 @@ promoting another one moves the views.
 from importlib import resources
 from typing import LiteralString, NamedTuple, cast
 
+import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
 
-from projections.errors import GenerationNotFoundError, ProjectionVersionError
+from projections.errors import GenerationNotFoundError, GrantMissingError, ProjectionVersionError
 from projections.projection import Projection
 
 # One builder at a time; the numbers are arbitrary and only have to stay the same.
@@ -21,7 +22,13 @@ LOCK_REGISTRY = "SELECT pg_advisory_xact_lock(74110002)"
 LEADER_LOCK_CLASS = 74110003
 PROMOTE_LOCK_SECONDS_MAX = 10
 
-REGISTRY_EXISTS = "SELECT to_regclass('projections.generations') IS NOT NULL"
+# By a look at the catalogue itself: to_regclass may answer from a cache that, within a
+# transaction that waited for the lock, still says no.
+REGISTRY_EXISTS = """
+    SELECT EXISTS (
+        SELECT FROM pg_tables WHERE schemaname = 'projections' AND tablename = 'generations'
+    )
+"""
 
 SELECT_LIVE = """
     SELECT id, name, number, projection_version, schema_name, state
@@ -89,17 +96,11 @@ class Generation(NamedTuple):
 def ensure_live(connection: Connection[TupleRow], projection: Projection) -> Generation:
     """The generation readers see; built, empty, and promoted when there is none.
 
-    Several workers may come at once: one of them builds.  Raises ProjectionVersionError.
+    Several workers may come at once: one of them builds.
+
+    Raises ProjectionVersionError, GrantMissingError.
     """
-    generation = find_live(connection, projection.name)
-    if generation is None:
-        with connection.transaction():
-            connection.execute(LOCK_REGISTRY)
-            generation = find_live(connection, projection.name)
-            if generation is None:
-                number = _next_number(connection, projection.name)
-                build(connection, projection, number)
-                generation = promote(connection, projection, number)
+    generation = find_live(connection, projection.name) or _build_live(connection, projection)
     if generation.projection_version != projection.version:
         raise ProjectionVersionError(
             generation.schema, generation.projection_version, projection.version
@@ -172,6 +173,19 @@ def take_lead(connection: Connection[TupleRow], generation: Generation) -> bool:
         TAKE_LEAD, {"lock_class": LEADER_LOCK_CLASS, "id": generation.id}
     ).fetchone()
     return row is not None and row[0]
+
+
+def _build_live(connection: Connection[TupleRow], projection: Projection) -> Generation:
+    try:
+        with connection.transaction():
+            connection.execute(LOCK_REGISTRY)
+            if generation := find_live(connection, projection.name):
+                return generation
+            number = _next_number(connection, projection.name)
+            build(connection, projection, number)
+            return promote(connection, projection, number)
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise GrantMissingError(connection.info.dbname) from error
 
 
 def _next_number(connection: Connection[TupleRow], name: str) -> int:

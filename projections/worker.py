@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 from ledger import log
 from ledger.database import Connector, DatabaseUnavailableError
 from projections.errors import FencedError
+from projections.faults import blames_database
 from projections.follower import Follower
 from projections.generations import Generation, ensure_live, take_lead
 from projections.projection import Projection
@@ -28,10 +29,12 @@ BACKOFF_SECONDS_MAX = 1.0
 LISTEN = "LISTEN ledger_events"
 
 # Rows and position live or die together, so losing the last few to a crash costs only their
-# repetition.  Every plan is made for the sizes of now: one made on empty tables decays.
+# repetition.  Every plan is made for the sizes of now: one made on empty tables decays.  And none
+# is compiled: the guess at the size of a recursion is far over the threshold, its size is not.
 CONFIGURE = """
     SELECT set_config('synchronous_commit', 'off', false),
-           set_config('plan_cache_mode', 'force_custom_plan', false)
+           set_config('plan_cache_mode', 'force_custom_plan', false),
+           set_config('jit', 'off', false)
 """
 
 
@@ -84,9 +87,11 @@ class Worker:
                     self._serve(connection)
             except FencedError as error:
                 self._say(f"{error}; starting again")
-            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-                self._back_off(error)
             except DatabaseUnavailableError as error:
+                self._back_off(error)
+            except psycopg.Error as error:
+                if not blames_database(error):
+                    raise
                 self._back_off(error)
 
     def _serve(self, connection: Connection[TupleRow]) -> None:
@@ -121,7 +126,8 @@ class Worker:
                 while follower.step() and not self._stop.is_set():
                     pass
                 self._pause_seconds = BACKOFF_SECONDS_MIN
-                selector.select(POLL_SECONDS)
+                if not selector.select(POLL_SECONDS):
+                    follower.check()
                 for _ in listener.notifies(timeout=0):
                     pass
 

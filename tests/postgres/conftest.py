@@ -3,12 +3,13 @@
 import itertools
 import shutil
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from ledger.database import Database
+from ledger.database import Database, Role
 from ledger.embedded import EmbeddedPostgres
 from ledger.settings import Settings
 
@@ -41,6 +42,8 @@ def database_url(server, template):
     name = f"test_{next(NUMBERS)}"
     with psycopg.connect(server.conninfo(dbname="postgres"), autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        # What was granted on a database is not copied with it.
+        admin.execute(f"GRANT CREATE ON DATABASE {name} TO thought_ledger_projector")
         yield server.conninfo(dbname=name)
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -50,3 +53,31 @@ def database(database_url):
     """The test's own database, opened."""
     with Database(Settings(database_url=database_url)) as database:
         yield database
+
+
+@pytest.fixture
+def writer(database):
+    """A connection that may append."""
+    with closing(database.connector(Role.WRITER).connect()) as connection:
+        yield connection
+
+
+@pytest.fixture
+def projector(database):
+    """A connection that may write read models."""
+    with closing(database.connector(Role.PROJECTOR).connect()) as connection:
+        yield connection
+
+
+@pytest.fixture
+def reader(database):
+    """A connection that may only read."""
+    with closing(database.connector(Role.READER).connect()) as connection:
+        yield connection
+
+
+@pytest.fixture
+def admin(database_url):
+    """A connection that may do anything."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        yield connection

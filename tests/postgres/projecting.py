@@ -1,0 +1,104 @@
+"""What the tests of read models share: writing the log, building and following generations."""
+
+import queue
+import threading
+from contextlib import contextmanager
+from uuid import uuid4
+
+from psycopg import sql
+from psycopg.rows import dict_row
+
+from ledger.aggregate import Thought, ThoughtChain
+from ledger.database import Connector, Role
+from ledger.recorder import repository
+from ledger.serialization import Context
+from projections.follower import Follower
+from projections.generations import build, ensure_live, take_lead
+from projections.stopping import Stop
+from projections.thoughts import Thoughts
+from projections.worker import CONFIGURE, Worker
+
+SECONDS_MAX = 20
+CONTEXT = Context(actor="ada", client="cursor")
+
+
+def thought(text: str = "because", number: int = 1, **fields) -> Thought:
+    return Thought(
+        text=text, thought_number=number, total_thoughts=9, next_thought_needed=True, **fields
+    )
+
+
+def record(connection, *chains: ThoughtChain) -> int:
+    """Append what the chains decided since the last time; the position reached."""
+    store = repository(connection, CONTEXT).event_store
+    recordings = [recording for chain in chains for recording in store.put(chain.collect())]
+    return recordings[-1].notification.id
+
+
+def record_chain(connection, *texts: str) -> ThoughtChain:
+    chain = ThoughtChain.start(uuid4(), title="which index?")
+    for number, text in enumerate(texts, start=1):
+        chain.add_thought(uuid4(), thought(text, number))
+    record(connection, chain)
+    return chain
+
+
+def follow(connection, projection=None, *, number: int | None = None, said=None) -> Follower:
+    """Lead a generation on *connection*: the live one, or a new one of that number."""
+    projection = projection or Thoughts()
+    connection.execute(CONFIGURE)
+    generation = ensure_live(connection, projection)
+    if number is not None:
+        generation = build(connection, projection, number)
+    assert take_lead(connection, generation)
+    follower = Follower(
+        connection, projection, generation, (said if said is not None else []).append
+    )
+    follower.lead()
+    return follower
+
+
+def catch_up(follower: Follower, limit: int = 500) -> None:
+    while follower.step(limit):
+        pass
+
+
+def rows(connection, schema: str, table: str) -> list[dict]:
+    """All rows of a table, in an order that does not depend on how they got there."""
+    with connection.cursor(row_factory=dict_row) as cursor:
+        statement = sql.SQL("SELECT * FROM {} ORDER BY 1").format(sql.Identifier(schema, table))
+        return cursor.execute(statement).fetchall()
+
+
+def tables(connection, schema: str) -> dict[str, list[dict]]:
+    return {name: rows(connection, schema, name) for name in Thoughts.tables}
+
+
+class RunningWorker:
+    """A worker in a thread, and what it says."""
+
+    def __init__(self, connector: Connector, stop: Stop) -> None:
+        self.said: queue.Queue[str] = queue.Queue()
+        self.stop = stop
+        self.worker = Worker(connector, Thoughts(), stop, self.said.put)
+        self.thread = threading.Thread(target=self.worker.run)
+
+    def hear(self, words: str) -> str:
+        """The next line it says with *words* in it."""
+        while True:
+            line = self.said.get(timeout=SECONDS_MAX)
+            if words in line:
+                return line
+
+
+@contextmanager
+def running_worker(database):
+    with Stop() as stop:
+        running = RunningWorker(database.connector(Role.PROJECTOR), stop)
+        running.thread.start()
+        try:
+            yield running
+        finally:
+            stop.set()
+            running.thread.join(SECONDS_MAX)
+            assert not running.thread.is_alive()
