@@ -22,6 +22,7 @@ from ledger.errors import AppenderBusyError, LedgerError, OutcomeUnknownError
 BATCH_SAVES_MAX = 256
 BATCH_BYTES_MAX = 2**20
 WAITING_SAVES_MAX = 20_000
+WAITING_BYTES_MAX = 64 * 2**20
 RECONNECT_SECONDS_MAX = 15.0
 RECONNECT_PAUSE_SECONDS = 0.05
 
@@ -102,6 +103,7 @@ class Appender:
         self._connector = connector
         self._connection: AsyncConnection[TupleRow] | None = None
         self._waiting: deque[tuple[Save, asyncio.Future[Verdict]]] = deque()
+        self._waiting_bytes = 0
         self._flushing: asyncio.Task[None] | None = None
 
     async def append(self, save: Save) -> Verdict:
@@ -110,10 +112,11 @@ class Appender:
         Raises DatabaseUnavailableError and AppendRefusedError when nothing was recorded,
         OutcomeUnknownError when that is not known, AppenderBusyError when too many wait.
         """
-        if len(self._waiting) >= WAITING_SAVES_MAX:
+        if len(self._waiting) >= WAITING_SAVES_MAX or self._waiting_bytes > WAITING_BYTES_MAX:
             raise AppenderBusyError(len(self._waiting))
         future: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
         self._waiting.append((save, future))
+        self._waiting_bytes += save.size
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush())
         return await future
@@ -146,6 +149,7 @@ class Appender:
             if size > BATCH_BYTES_MAX:
                 break
             batch.append(self._waiting.popleft())
+        self._waiting_bytes -= sum(save.size for save, _ in batch)
         return batch
 
     async def _fail(
@@ -196,15 +200,19 @@ class Appender:
 async def connect_until(connector: Connector, deadline: float) -> AsyncConnection[TupleRow]:
     """Try to connect, reviving the server if it is ours, until ``time.monotonic()`` says enough.
 
-    Raises DatabaseUnavailableError with the last reason.
+    Raises the last failure, DatabaseUnavailableError or EmbeddedPostgresError.
     """
     while True:
         try:
             return await connector.connect_async()
-        except DatabaseUnavailableError:
-            if time.monotonic() > deadline:
-                raise
-        await asyncio.to_thread(connector.revive)
+        except DatabaseUnavailableError as error:
+            failure: LedgerError = error
+        try:
+            await asyncio.to_thread(connector.revive)
+        except LedgerError as error:
+            failure = error
+        if time.monotonic() > deadline:
+            raise failure
         await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
 
 

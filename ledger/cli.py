@@ -18,6 +18,7 @@ from ledger.application import Ledger, Receipt
 from ledger.database import Database, Role
 from ledger.display import printable
 from ledger.imports import Imported, check_traces, import_traces
+from ledger.limits import recordable
 from ledger.options import DatabaseUrl, DataDir, Json, operator, settings_of
 from ledger.serialization import Recorded
 
@@ -169,7 +170,7 @@ def _move(
     settings = settings_of(data_dir, database_url)
 
     async def run(ledger: Ledger) -> Receipt:
-        return await command(ledger, operator(settings), chain, reason)
+        return await command(ledger, operator(settings), chain, reason and recordable(reason))
 
     with Database(settings) as database:
         receipt = asyncio.run(_with_ledger(database, run))

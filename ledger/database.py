@@ -89,9 +89,11 @@ class Database:
             if not migrations.pending(connection):
                 return []
             try:
-                applied = migrations.migrate(connection)
-                if self.embedded is not None:
-                    connection.execute(ALLOW_LOGIN)
+                # Together, so that a kill between the two cannot leave roles nobody can use.
+                with connection.transaction():
+                    applied = migrations.migrate(connection)
+                    if self.embedded is not None:
+                        connection.execute(ALLOW_LOGIN)
             except psycopg.errors.InsufficientPrivilege as error:
                 raise DatabaseUnfitError(
                     f"this login may not migrate the database ({_first_line(error)}); run "
@@ -203,4 +205,6 @@ def _check(connection: Connection[TupleRow]) -> None:
 
 def _first_line(error: psycopg.Error) -> str:
     lines = str(error).strip().splitlines()
-    return lines[0].removeprefix("connection failed: ") if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    return lines[0].removeprefix("connection is bad: ").removeprefix("connection failed: ")

@@ -21,6 +21,11 @@ def recordable(text: str) -> str:
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
+def recordable_name(text: str) -> str:
+    """A name for a text column: without lone surrogates and U+0000, cut to 255 characters."""
+    return recordable(text[:ID_CHARACTERS_MAX]).replace("\0", "\ufffd")
+
+
 def check_bytes(what: str, text: str | None, limit: int) -> None:
     """Raise LimitExceededError when *text* is over *limit* bytes of UTF-8."""
     # No character takes more than four bytes, so most texts need no encoding to be judged.

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ledger.limits import recordable_name
 from ledger.serialization import Context
 from ledger.settings import DATA_DIR_VARIABLE, DATABASE_URL_VARIABLE, Settings
 
@@ -40,7 +41,7 @@ def settings_of(
 
 def operator(settings: Settings) -> Context:
     """Who records when a command of the command line does."""
-    return Context(actor=settings.actor or _user(), client="thought-ledger")
+    return Context(actor=settings.actor or recordable_name(_user()), client="thought-ledger")
 
 
 def _user() -> str:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from ledger.limits import recordable_name
+
 DATABASE_URL_VARIABLE = "THOUGHT_LEDGER_DATABASE_URL"
 DATA_DIR_VARIABLE = "THOUGHT_LEDGER_DATA_DIR"
 ACTOR_VARIABLE = "THOUGHT_LEDGER_ACTOR"
@@ -35,8 +37,9 @@ class Settings:
         given_dir = environ.get(DATA_DIR_VARIABLE)
         # A directory named on the command line is meant, whatever the environment's URL says.
         environment_url = None if data_dir else environ.get(DATABASE_URL_VARIABLE)
+        actor = actor or environ.get(ACTOR_VARIABLE)
         return cls(
             database_url=database_url or environment_url or None,
             data_dir=data_dir or (Path(given_dir) if given_dir else None),
-            actor=actor or environ.get(ACTOR_VARIABLE) or None,
+            actor=recordable_name(actor) if actor else None,
         )

@@ -7,6 +7,7 @@ import typer
 
 import ledger.cli
 import projections.cli
+from ledger.limits import ID_CHARACTERS_MAX, recordable_name
 from ledger.options import DatabaseUrl, DataDir, settings_of
 from mcp_server.wire import Wire
 
@@ -60,6 +61,9 @@ def serve(
         if name.strip() not in TOOLSETS:
             raise typer.BadParameter(f"no toolset {name!r}; there are {', '.join(TOOLSETS)}")
     silent = os.environ.get("DISABLE_THOUGHT_LOGGING", "").lower() == "true"
+    if session is not None and len(session) > ID_CHARACTERS_MAX:
+        raise typer.BadParameter(f"a session's name has at most {ID_CHARACTERS_MAX} characters")
+    session = session and recordable_name(session)
     options = ServeOptions(session, worker, echo_thoughts and not silent)
     settings = settings_of(data_dir, database_url, actor)
     wire = context.obj

@@ -25,13 +25,13 @@ from mcp_types import (
 )
 
 from ledger.errors import LedgerError
+from ledger.limits import recordable_name
 from ledger.serialization import Context
 from mcp_server.inputs import InputError
 from mcp_server.source import LedgerSource
 from mcp_server.tools.tool import LedgerTool
 
 NAME = "thought-ledger"
-CLIENT_CHARACTERS_MAX = 255
 LISTS_CACHED = CacheHint(ttl_ms=300_000, scope="public")
 
 INSTRUCTIONS = """\
@@ -90,8 +90,8 @@ def package_version() -> str:
 
 def _context(request: ServerRequestContext[Any], actor: str | None) -> Context:
     said = request.session.client_params
-    client = said.client_info.name[:CLIENT_CHARACTERS_MAX] if said else None
-    client_version = said.client_info.version[:CLIENT_CHARACTERS_MAX] if said else None
+    client = recordable_name(said.client_info.name) if said else None
+    client_version = recordable_name(said.client_info.version) if said else None
     return Context(actor=actor or client or "agent", client=client, client_version=client_version)
 
 
