@@ -19,7 +19,8 @@ from psycopg.rows import TupleRow
 from ledger.database import Connector, DatabaseUnavailableError
 from ledger.errors import AppenderBusyError, LedgerError, OutcomeUnknownError
 
-BATCH_SAVES_MAX = 256
+# Half of what many agents have waiting: while one half is committed the other half decides.
+BATCH_SAVES_MAX = 128
 BATCH_BYTES_MAX = 2**20
 WAITING_SAVES_MAX = 20_000
 WAITING_BYTES_MAX = 64 * 2**20

@@ -97,10 +97,10 @@ class Chains:
 
     def keep(self, chain: ThoughtChain) -> None:
         """Cache the chain as the one used last; let go of those used longest ago."""
-        self.drop(chain.id)
         self._cache[chain.id] = chain
+        self._cache.move_to_end(chain.id)
+        self._cached_thoughts += chain.thought_count - self._sizes.get(chain.id, 0)
         self._sizes[chain.id] = chain.thought_count
-        self._cached_thoughts += chain.thought_count
         while len(self._cache) > 1 and (
             len(self._cache) > CACHED_CHAINS_MAX or self._cached_thoughts > CACHED_THOUGHTS_MAX
         ):
