@@ -26,6 +26,15 @@ SELECT_FACTS = """
            (SELECT extversion FROM pg_extension WHERE extname = 'vector')
 """
 
+SELECT_LOGINS = """
+    SELECT count(*)
+      FROM pg_roles
+     WHERE rolcanlogin
+       AND rolname IN (
+        'thought_ledger_writer', 'thought_ledger_projector', 'thought_ledger_reader'
+     )
+"""
+
 # The embedded server is reached by a socket only its owner can open, so no passwords are needed.
 ALLOW_LOGIN = """
     ALTER ROLE thought_ledger_writer LOGIN;
@@ -86,20 +95,22 @@ class Database:
         self.revive()
         with connect(self._admin_conninfo()) as connection:
             _check(connection)
-            if not migrations.pending(connection):
-                return []
             try:
+<<<<<<< HEAD
                 # Together, so that a kill between the two cannot leave roles nobody can use.
                 with connection.transaction():
                     applied = migrations.migrate(connection)
                     if self.embedded is not None:
                         connection.execute(ALLOW_LOGIN)
+=======
+                return [] if self._is_ready(connection) else self._migrate(connection)
+>>>>>>> core
             except psycopg.errors.InsufficientPrivilege as error:
                 raise DatabaseUnfitError(
-                    f"this login may not migrate the database ({_first_line(error)}); run "
-                    "`thought-ledger migrate --database-url URL` once with the URL of an owner"
+                    f"this login may not read or migrate the database ({_first_line(error)}); "
+                    "let an owner run `thought-ledger migrate --database-url URL` once and "
+                    "`GRANT thought_ledger_writer, thought_ledger_projector` to this login"
                 ) from error
-            return applied
 
     def revive(self) -> None:
         """Start the embedded server if it does not run; nothing for a database elsewhere."""
@@ -125,6 +136,22 @@ class Database:
 
     def connector(self, role: Role) -> "Connector":
         return Connector(self.conninfo(role), self.revive)
+
+    def _is_ready(self, connection: Connection[TupleRow]) -> bool:
+        if migrations.pending(connection):
+            return False
+        if self.embedded is None:
+            return True
+        row = connection.execute(SELECT_LOGINS).fetchone()
+        return row is not None and row[0] == len(Role)
+
+    def _migrate(self, connection: Connection[TupleRow]) -> list[str]:
+        # In one transaction, under the migrators' lock: roles are altered by one at a time.
+        with connection.transaction():
+            applied = migrations.migrate(connection)
+            if self.embedded is not None:
+                connection.execute(ALLOW_LOGIN)
+        return applied
 
     def _admin_conninfo(self) -> str:
         return self._url if self.embedded is None else self.embedded.conninfo()

@@ -1,7 +1,7 @@
 """The operators' door: run a worker, see how far the read models are; and the list of chains."""
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Annotated
 
@@ -9,7 +9,7 @@ import orjson
 import typer
 
 from ledger.database import Database, Role
-from ledger.display import printable
+from ledger.display import print_table, printable
 from ledger.options import DatabaseUrl, DataDir, Json, settings_of
 from projections import queries
 from projections.stopping import Stop, stop_process
@@ -44,7 +44,7 @@ def chains(
     if as_json:
         _print_json(found)
         return
-    _print_table(
+    print_table(
         ("chain", "status", "thoughts", "updated", "title"),
         [
             (
@@ -91,7 +91,7 @@ def status(
         _print_json(found)
         return
     titles = ("name", "generation", "state", "position", "head", "lag", "seconds", "parked")
-    _print_table(
+    print_table(
         (*titles, "leader"),
         [
             (
@@ -120,18 +120,3 @@ def _print_json(rows: Iterable[object]) -> None:
     for row in rows:
         sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
     sys.stdout.buffer.flush()
-
-
-def _print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    # Imported here, for a worker prints no tables and should be small.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(box=None, pad_edge=False)
-    for title in titles:
-        # Ids and numbers are copied from here, so only a title may be cut short.
-        table.add_column(title, no_wrap=True, overflow="ellipsis" if title == "title" else "ignore")
-    for row in rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
-    Console(highlight=False).print(table)

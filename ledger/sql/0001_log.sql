@@ -12,13 +12,16 @@ BEGIN
         'thought_ledger_owner', 'thought_ledger_writer',
         'thought_ledger_projector', 'thought_ledger_reader'
     ] LOOP
-        BEGIN
-            EXECUTE format('CREATE ROLE %I', role);
-        EXCEPTION
-            WHEN duplicate_object OR unique_violation THEN NULL;
-        END;
-        -- Whoever migrates may act as each of them; a superuser may anyway.
-        IF NOT pg_has_role(current_user, role, 'MEMBER') THEN
+        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
+            BEGIN
+                EXECUTE format('CREATE ROLE %I', role);
+            EXCEPTION
+                WHEN duplicate_object OR unique_violation THEN NULL;
+            END;
+        END IF;
+        -- Whoever migrates may act as each of them; a superuser may anyway.  Whoever makes a role
+        -- is a member of it and still may not act as it, so membership is not the question.
+        IF NOT pg_has_role(current_user, role, 'SET') THEN
             EXECUTE format('GRANT %I TO CURRENT_USER', role);
         END IF;
     END LOOP;
@@ -26,10 +29,12 @@ BEGIN
         'GRANT CREATE ON DATABASE %I TO thought_ledger_owner, thought_ledger_projector',
         current_database()
     );
+    -- Who may not grant it need not, where another database's migration has.
+    IF NOT pg_has_role('thought_ledger_writer', 'thought_ledger_reader', 'USAGE') THEN
+        GRANT thought_ledger_reader TO thought_ledger_writer;
+    END IF;
 END
 $roles$;
-
-GRANT thought_ledger_reader TO thought_ledger_writer;
 
 ALTER SCHEMA ledger OWNER TO thought_ledger_owner;
 ALTER TABLE ledger.migrations OWNER TO thought_ledger_owner;

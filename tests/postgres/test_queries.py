@@ -79,7 +79,7 @@ def test_the_commands_print_one_json_object_a_line(database, database_url, write
         *("lag_events", "lag_seconds", "parked", "leader_pid"),
     }
     assert line["id"] == str(chain.id)
-    assert set(line) == {"id", "title", "status", "thought_count", "updated_at"}
+    assert set(line) == {"id", "title", "status", "thoughts", "updated_at"}
 
 
 @pytest.mark.parametrize("arguments", [("run",), ("status",)])
