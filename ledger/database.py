@@ -96,15 +96,7 @@ class Database:
         with connect(self._admin_conninfo()) as connection:
             _check(connection)
             try:
-<<<<<<< HEAD
-                # Together, so that a kill between the two cannot leave roles nobody can use.
-                with connection.transaction():
-                    applied = migrations.migrate(connection)
-                    if self.embedded is not None:
-                        connection.execute(ALLOW_LOGIN)
-=======
                 return [] if self._is_ready(connection) else self._migrate(connection)
->>>>>>> core
             except psycopg.errors.InsufficientPrivilege as error:
                 raise DatabaseUnfitError(
                     f"this login may not read or migrate the database ({_first_line(error)}); "

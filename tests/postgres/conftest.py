@@ -42,15 +42,10 @@ def database_url(server, template):
     name = f"test_{next(NUMBERS)}"
     with psycopg.connect(server.conninfo(dbname="postgres"), autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-<<<<<<< HEAD
-        # What was granted on a database is not copied with it.
-        admin.execute(f"GRANT CREATE ON DATABASE {name} TO thought_ledger_projector")
-=======
         # What may be done with a database as such is not copied from its template.
         admin.execute(
             f"GRANT CREATE ON DATABASE {name} TO thought_ledger_owner, thought_ledger_projector"
         )
->>>>>>> core
         yield server.conninfo(dbname=name)
         admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
