@@ -10,12 +10,12 @@ from ledger.aggregate import Status, Thought, ThoughtChain
 from ledger.recorder import repository
 from ledger.serialization import Context
 
-CHAINS_MAX = 4
+CHAINS_MAX = 3
 CONTEXT = Context(actor="ada", client="cur\0sor")
 
 texts = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(["a\0b", "\0", ""])
 optional_texts = st.none() | texts
-numbers = st.integers(1, 6)
+numbers = st.integers(1, 3)
 
 
 @st.composite

@@ -33,6 +33,21 @@ class Stumbling(Thoughts):
         yield from super().changes(batch)
 
 
+def test_a_stalled_leader_is_fenced_before_the_next_one_has_done_anything(
+    database, writer, projector, reader
+):
+    stalled = follow(projector)
+    with closing(database.connector(Role.PROJECTOR).connect()) as connection:
+        projector.execute("SELECT pg_advisory_unlock_all()")
+        follow(connection)
+        record_chain(writer, "one")
+
+        with pytest.raises(FencedError):
+            stalled.step()
+
+    assert rows(reader, "live", "thoughts") == []
+
+
 def test_a_stalled_leader_that_wakes_up_changes_nothing(database, writer, projector, reader):
     stalled = follow(projector)
     with closing(database.connector(Role.PROJECTOR).connect()) as connection:

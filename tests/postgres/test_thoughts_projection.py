@@ -33,7 +33,7 @@ def batched(database, lived):
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(history=st.lists(steps(), min_size=1, max_size=25), data=st.data())
+@given(history=st.lists(steps(), min_size=8, max_size=40), data=st.data())
 def test_batches_of_any_size_come_to_what_one_event_at_a_time_comes_to(
     writer, reader, lived, batched, history, data
 ):

@@ -83,6 +83,17 @@ def test_of_several_revisions_in_a_batch_the_latest_counts():
     assert revised == {"ids": [first], "by_ids": [latest]}
 
 
+def test_a_revision_in_the_same_batch_needs_no_statement():
+    chain = chain_of(uuid4())
+    revision = uuid4()
+    chain.add_thought(revision, thought(is_revision=True, revises_thought_number=1))
+
+    (_, thoughts) = Thoughts().changes(recorded(*chain.collect()))
+
+    column = list(thoughts.columns).index("revised_by_thought_id")
+    assert [row[column] for row in thoughts.rows] == [revision, None]
+
+
 def test_a_recall_changes_nothing():
     chain_id = uuid4()
     recall = ChainRecalled(
