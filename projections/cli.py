@@ -44,6 +44,10 @@ def chains(
     if as_json:
         _print_json(found)
         return
+    if not found:
+        others = "" if show_all else " that can be gone on with; --all lists the others as well"
+        print(f"no chains{others}", file=sys.stderr)
+        return
     print_table(
         ("chain", "status", "thoughts", "updated", "title"),
         [
@@ -72,7 +76,9 @@ def run(
     with Stop() as stop:
         stop_process(stop, until_eof=until_eof)
         with Database(settings) as database:
-            Worker(database.connector(Role.PROJECTOR), Thoughts(), stop, _say).run()
+            # Beside a server, stderr is what the client shows its user: only trouble goes there.
+            note = _nothing if until_eof else _say
+            Worker(database.connector(Role.PROJECTOR), Thoughts(), stop, _say, note).run()
 
 
 @app.command()
@@ -108,6 +114,9 @@ def status(
             for row in found
         ],
     )
+
+
+def _nothing(_: str) -> None: ...
 
 
 def _say(line: str) -> None:

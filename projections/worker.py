@@ -68,11 +68,17 @@ class Worker:
         projection: Projection,
         stop: Stop,
         say: Callable[[str], None] = lambda _: None,
+        note: Callable[[str], None] | None = None,
     ) -> None:
-        """*connector* is of role PROJECTOR; *say* is told, a line each, what operators want."""
+        """*connector* is of role PROJECTOR.
+
+        *say* is told, a line each, what operators must know; *note* what is as it should be, by
+        default the same.
+        """
         self._connector = connector
         self._projection = projection
         self._say = say
+        self._note = note or say
         self._stop = stop
         self._pause_seconds = BACKOFF_SECONDS_MIN
 
@@ -104,7 +110,7 @@ class Worker:
         with self._connector.connect() as listener:
             # Before the first read, so that nothing is recorded between the two unheard.
             listener.execute(LISTEN)
-            self._say(f"leads {generation.schema} from position {follower.position}")
+            self._note(f"leads {generation.schema} from position {follower.position}")
             self._follow(follower, listener)
 
     def _stand_by(self, connection: Connection[TupleRow], generation: Generation) -> bool:
@@ -114,7 +120,7 @@ class Worker:
             if take_lead(connection, generation):
                 return True
             if not said:
-                self._say(f"stands by for {generation.schema}, which another worker leads")
+                self._note(f"stands by for {generation.schema}, which another worker leads")
                 said = True
         return False
 
