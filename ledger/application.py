@@ -9,7 +9,7 @@ from uuid import UUID, uuid4, uuid5
 
 import orjson
 
-from ledger.aggregate import Thought, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.appender import Appender, Request, Save, Verdict
 from ledger.chains import Chains, Turn
 from ledger.database import Database, Role
@@ -23,6 +23,7 @@ from ledger.events import ChainEvent
 from ledger.limits import check_id
 from ledger.reader import Reader
 from ledger.serialization import Context, encode
+from ledger.thought import Thought
 
 APPEND_ATTEMPTS_MAX = 64
 TITLE_CHARACTERS_MAX = 120

@@ -15,9 +15,10 @@ from uuid import UUID, uuid5
 
 import orjson
 
-from ledger.aggregate import Thought, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.errors import LedgerError
 from ledger.limits import INTEGER_MAX, recordable
+from ledger.thought import Thought
 
 TRACE_NAMESPACE = UUID("c1f6a7a2-0d6e-5b7a-8f5e-6a4d3c2b1a09")
 GZIP_MAGIC = b"\x1f\x8b"

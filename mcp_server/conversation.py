@@ -7,9 +7,10 @@ from uuid import UUID, uuid4
 
 import anyio
 
-from ledger.aggregate import Status, Thought, ThoughtChain
+from ledger.aggregate import Status, ThoughtChain
 from ledger.application import Ledger, Receipt
 from ledger.serialization import Context
+from ledger.thought import Thought
 from mcp_server.inputs import ThoughtInput
 
 

@@ -20,11 +20,12 @@ from uuid import UUID, uuid4
 
 import psycopg
 
-from ledger.aggregate import Thought, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Database
 from ledger.serialization import Context, encode
 from ledger.settings import Settings
+from ledger.thought import Thought
 
 ROUNDS = 5
 SECONDS = 1.5

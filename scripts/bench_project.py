@@ -19,12 +19,13 @@ import psycopg
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from ledger.aggregate import Thought, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Database, Role
 from ledger.events import ChainEvent
 from ledger.serialization import Context, store
 from ledger.settings import Settings
+from ledger.thought import Thought
 from projections.follower import Follower
 from projections.generations import ensure_live, take_lead
 from projections.thoughts import COLUMNS, Thoughts

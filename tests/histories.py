@@ -8,10 +8,11 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from ledger.aggregate import Thought, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.errors import LedgerError
 from ledger.events import CATALOGUE, ChainEvent, LedgerEvent, Outcome
 from ledger.serialization import ENVELOPE
+from ledger.thought import Thought
 
 INTEGER_MAX = 2**53 - 1
 CHAIN_ID = UUID("00000000-0000-4000-8000-0000000c0a17")

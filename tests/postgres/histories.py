@@ -6,9 +6,10 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from ledger.aggregate import Status, Thought, ThoughtChain
+from ledger.aggregate import Status, ThoughtChain
 from ledger.recorder import repository
 from ledger.serialization import Context
+from ledger.thought import Thought
 
 CHAINS_MAX = 3
 CONTEXT = Context(actor="ada", client="cur\0sor")

@@ -8,10 +8,11 @@ from uuid import uuid4
 from psycopg import sql
 from psycopg.rows import dict_row
 
-from ledger.aggregate import Thought, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.database import Connector, Role
 from ledger.recorder import repository
 from ledger.serialization import Context
+from ledger.thought import Thought
 from projections.follower import Follower
 from projections.generations import build, ensure_live, take_lead
 from projections.stopping import Stop

@@ -9,10 +9,11 @@ from eventsourcing.tests.persistence import (
     NonInterleavingNotificationIDsBaseCase,
 )
 
-from ledger.aggregate import Thought, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.database import Role
 from ledger.recorder import LedgerRecorder, repository
 from ledger.serialization import Context
+from ledger.thought import Thought
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledger.aggregate import Status, Thought, ThoughtChain
+from ledger.aggregate import Status, ThoughtChain
 from ledger.errors import (
     BranchClosedError,
     BranchNotFoundError,
@@ -42,6 +42,7 @@ from ledger.limits import (
     TEXT_BYTES_MAX,
     THOUGHT_BYTES_MAX,
 )
+from ledger.thought import Thought
 from tests.histories import Command, accepted, command_lists, commands, start
 
 Move = Callable[[ThoughtChain], None]

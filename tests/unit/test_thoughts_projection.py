@@ -2,9 +2,10 @@
 
 from uuid import uuid4, uuid5
 
-from ledger.aggregate import Thought, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.events import ChainRecalled
 from ledger.serialization import Context, decode, store
+from ledger.thought import Thought
 from projections.identity import MEMORY_NAMESPACE, memory_id_of
 from projections.projection import Copy, Statement
 from projections.text import shown
