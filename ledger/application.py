@@ -1,35 +1,30 @@
 """The use cases: the only way to write to the log."""
 
-import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any, NamedTuple, Self
-from uuid import UUID, uuid4, uuid5
-
-import orjson
+from typing import Self
+from uuid import UUID, uuid4
 
 from ledger.aggregate import ThoughtChain
-from ledger.appender import Appender, Request, Save, Verdict
+from ledger.appender import Appender, Verdict
 from ledger.chains import Chains, Turn
-from ledger.database import Database, Role
-from ledger.errors import (
-    ChainExistsError,
-    ConcurrentAppendError,
-    LedgerError,
-    RequestMismatchError,
+from ledger.commands import (
+    Answer,
+    Command,
+    Receipt,
+    command_of,
+    repeated,
+    save_of,
+    title_of,
 )
-from ledger.events import ChainEvent
-from ledger.limits import check_id
+from ledger.database import Database, Role
+from ledger.errors import ChainExistsError, ConcurrentAppendError, LedgerError
 from ledger.reader import Reader
-from ledger.serialization import Context, encode
+from ledger.serialization import Context
 from ledger.thought import Thought
 
 APPEND_ATTEMPTS_MAX = 64
-TITLE_CHARACTERS_MAX = 120
-REQUEST_NAMESPACE = UUID("6f2a0a64-6a54-5c0e-9d0e-0f6d0d5a7c11")
 
-Answer = Mapping[str, Any]
 # Runs commands on a chain and says what to answer; may run again when another writer was first.
 Decide = Callable[[ThoughtChain], Answer]
 
@@ -45,20 +40,6 @@ SELECT_SESSION_CHAINS = """
      WHERE session_id = %(session_id)s
      ORDER BY notification_id
 """
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """Proof of recording: where in the log.
-
-    ``position`` is that of the command's last event, None when there was nothing to record.
-    ``answer`` is what the command answered; when its request id was sent before, the first answer.
-    """
-
-    chain_id: UUID
-    position: int | None
-    answer: dict[str, Any]
-    repeated: bool = False
 
 
 class Ledger:
@@ -85,7 +66,7 @@ class Ledger:
 
         Raises ChainExistsError.
         """
-        command = _command(context, "begin", None, answer)
+        command = command_of(context, "begin", None, answer)
         if known := await self._known(command):
             return known
         return await self._begin(chain, answer, command)
@@ -94,7 +75,7 @@ class Ledger:
         self, context: Context, session_id: str | None, thought: Thought, answer: Decide
     ) -> Receipt:
         """Start a chain, titled by its first thought, with that thought; see ``think``."""
-        command = _command(context, "think", None, thought)
+        command = command_of(context, "think", None, thought)
         chain = ThoughtChain.start(uuid4(), title=title_of(thought.text), session_id=session_id)
         chain.think(uuid4(), thought)
         return await self._begin(chain, answer(chain), command)
@@ -122,7 +103,7 @@ class Ledger:
             chain.think(uuid4(), thought)
             return answer(chain)
 
-        command = _command(context, "think", chain_id if named else None, thought)
+        command = command_of(context, "think", chain_id if named else None, thought)
         return await self._execute(chain_id, decide, command)
 
     async def change(self, context: Context, chain_id: UUID, name: str, decide: Decide) -> Receipt:
@@ -131,7 +112,7 @@ class Ledger:
         *name* is what a request id stands for, together with the chain.  Raises what the commands
         raise, and what ``think`` raises.
         """
-        return await self._execute(chain_id, decide, _command(context, name, chain_id, None))
+        return await self._execute(chain_id, decide, command_of(context, name, chain_id, None))
 
     async def pause(self, context: Context, chain_id: UUID, reason: str | None = None) -> Receipt:
         return await self._move(context, chain_id, "pause", reason)
@@ -166,7 +147,7 @@ class Ledger:
 
         *chain_id* is the chain the caller named, if any.
         """
-        return await self._known(_command(context, "think", chain_id, thought))
+        return await self._known(command_of(context, "think", chain_id, thought))
 
     async def close(self) -> None:
         """Finish the appends in flight and let the connections go."""
@@ -194,25 +175,25 @@ class Ledger:
             getattr(chain, verb)(reason=reason)
             return {"previous_status": str(previous), "new_status": str(chain.status)}
 
-        return await self._execute(chain_id, decide, _command(context, verb, chain_id, reason))
+        return await self._execute(chain_id, decide, command_of(context, verb, chain_id, reason))
 
-    async def _begin(self, chain: ThoughtChain, answer: Answer, command: "_Command") -> Receipt:
+    async def _begin(self, chain: ThoughtChain, answer: Answer, command: Command) -> Receipt:
         verdict = await self._appender.append(
-            _save(chain.collect(), answer, command, chain.session_id)
+            save_of(chain.collect(), answer, command, chain.session_id)
         )
         if verdict.verdict == "conflict":
             raise ChainExistsError(chain.id)
         if verdict.command_digest is not None:
-            return _repeated(verdict, command)
+            return repeated(verdict, command)
         self._chains.keep(chain)
         return Receipt(chain.id, verdict.last_position, dict(answer))
 
-    async def _execute(self, chain_id: UUID, decide: Decide, command: "_Command") -> Receipt:
+    async def _execute(self, chain_id: UUID, decide: Decide, command: Command) -> Receipt:
         if known := await self._known(command):
             return known
         return await self._take_turn(chain_id, decide, command)
 
-    async def _take_turn(self, chain_id: UUID, decide: Decide, command: "_Command") -> Receipt:
+    async def _take_turn(self, chain_id: UUID, decide: Decide, command: Command) -> Receipt:
         async with self._chains.turn(chain_id) as turn:
             try:
                 return await self._decide_and_append(turn, decide, command)
@@ -224,7 +205,7 @@ class Ledger:
                 self._chains.drop(chain_id)
                 raise
 
-    async def _decide_and_append(self, turn: Turn, decide: Decide, command: "_Command") -> Receipt:
+    async def _decide_and_append(self, turn: Turn, decide: Decide, command: Command) -> Receipt:
         for _ in range(APPEND_ATTEMPTS_MAX):
             chain = await turn.chain()
             mark = chain.mark()
@@ -240,10 +221,10 @@ class Ledger:
             events = chain.collect()
             if not events:
                 return Receipt(chain.id, None, dict(answer))
-            verdict = await self._appender.append(_save(events, answer, command, None))
+            verdict = await self._appender.append(save_of(events, answer, command, None))
             if verdict.command_digest is not None:
                 chain.forget(events, mark)
-                return _repeated(verdict, command)
+                return repeated(verdict, command)
             if verdict.verdict != "conflict":
                 self._chains.keep(chain)
                 return Receipt(chain.id, verdict.last_position, dict(answer))
@@ -251,61 +232,8 @@ class Ledger:
             await turn.refresh()
         raise ConcurrentAppendError(turn.chain_id, APPEND_ATTEMPTS_MAX)
 
-    async def _known(self, command: "_Command") -> Receipt | None:
+    async def _known(self, command: Command) -> Receipt | None:
         if command.request_key is None:
             return None
         rows = await self._reader.fetch(SELECT_REQUEST, {"request_key": command.request_key})
-        return _repeated(Verdict(*rows[0]), command) if rows else None
-
-
-def title_of(text: str) -> str:
-    """A title for a chain that was given none: the first line of its first thought, cut short."""
-    first_line = text.strip().partition("\n")[0].strip()
-    if len(first_line) <= TITLE_CHARACTERS_MAX:
-        return first_line
-    return first_line[: TITLE_CHARACTERS_MAX - 1].rstrip() + "…"
-
-
-class _Command(NamedTuple):
-    """Who asks, and, when there is a request id, its key and the digest of what is asked."""
-
-    context: Context
-    request_key: UUID | None
-    digest: bytes
-
-
-def _command(context: Context, name: str, chain_id: UUID | None, said: object) -> _Command:
-    if context.request_id is None:
-        return _Command(context, None, b"")
-    check_id("the request id", context.request_id)
-    names = orjson.dumps([context.tenant, context.actor, context.request_id]).decode()
-    spoken = asdict(said) if isinstance(said, Thought) else said
-    said_bytes = orjson.dumps([name, chain_id, spoken], option=orjson.OPT_SORT_KEYS)
-    digest = hashlib.sha256(said_bytes).digest()
-    return _Command(context, uuid5(REQUEST_NAMESPACE, names), digest)
-
-
-def _save(
-    events: list[ChainEvent], answer: Answer, command: _Command, session_id: str | None
-) -> Save:
-    request = None
-    if command.request_key is not None:
-        kept = {"chain_id": str(events[0].originator_id), "answer": dict(answer)}
-        request = Request(command.request_key, command.digest, orjson.dumps(kept))
-    return Save(
-        chain_id=events[0].originator_id,
-        first_version=events[0].originator_version,
-        topics=[event.TOPIC for event in events],
-        states=[encode(event, command.context) for event in events],
-        recorded_at=events[-1].timestamp,
-        actor=command.context.actor,
-        session_id=session_id,
-        request=request,
-    )
-
-
-def _repeated(verdict: Verdict, command: _Command) -> Receipt:
-    if verdict.command_digest != command.digest:
-        raise RequestMismatchError(command.context.request_id or "")
-    kept = orjson.loads(verdict.answer or b"{}")
-    return Receipt(UUID(kept["chain_id"]), verdict.last_position, kept["answer"], repeated=True)
+        return repeated(Verdict(*rows[0]), command) if rows else None

@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from ledger import audit, log
-from ledger.application import Ledger, Receipt
+from ledger.application import Ledger
+from ledger.commands import Receipt
 from ledger.database import Database, Role
 from ledger.display import printable
 from ledger.imports import Imported, check_traces, import_traces

@@ -8,7 +8,8 @@ from uuid import UUID, uuid4
 import anyio
 
 from ledger.aggregate import Status, ThoughtChain
-from ledger.application import Ledger, Receipt
+from ledger.application import Ledger
+from ledger.commands import Receipt
 from ledger.serialization import Context
 from ledger.thought import Thought
 from mcp_server.inputs import ThoughtInput
