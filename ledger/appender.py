@@ -119,15 +119,19 @@ class Appender:
         self._waiting.append((save, future))
         self._waiting_bytes += save.size
         if self._flushing is None or self._flushing.done():
-            self._flushing = asyncio.create_task(self._flush())
+            self._start_flush()
         return await future
 
     async def close(self) -> None:
         """Finish what waits, then let the connection go."""
-        if self._flushing is not None:
-            await self._flushing
+        while self._flushing is not None and not self._flushing.done():
+            await asyncio.wait([self._flushing])
         if self._connection is not None:
             await self._connection.close()
+
+    def _start_flush(self) -> None:
+        self._flushing = asyncio.create_task(self._flush())
+        self._flushing.add_done_callback(_retrieve)
 
     async def _flush(self) -> None:
         while self._waiting:
@@ -138,6 +142,13 @@ class Appender:
             except LedgerError as error:
                 await self._fail(batch, error)
                 continue
+            except BaseException as error:
+                # A bug, and theirs to raise who wait for this batch; the others go on.
+                for _, future in batch:
+                    _set_exception(future, error)
+                if self._waiting:
+                    self._start_flush()
+                raise
             for (_, future), verdict in zip(batch, verdicts, strict=True):
                 if not future.cancelled():
                     future.set_result(verdict)
@@ -257,6 +268,12 @@ def append_parameters(saves: list[Save]) -> dict[str, Any]:
     }
 
 
-def _set_exception(future: asyncio.Future[Verdict], error: Exception) -> None:
+def _set_exception(future: asyncio.Future[Verdict], error: BaseException) -> None:
     if not future.cancelled():
         future.set_exception(error)
+
+
+def _retrieve(flush: asyncio.Task[None]) -> None:
+    # Those who waited for its batch were told, so asyncio need not tell of it again.
+    if not flush.cancelled():
+        flush.exception()

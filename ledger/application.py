@@ -1,5 +1,7 @@
 """The use cases: the only way to write to the log."""
 
+import itertools
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -23,7 +25,9 @@ from ledger.reader import Reader
 from ledger.serialization import Context
 from ledger.thought import Thought
 
-APPEND_ATTEMPTS_MAX = 64
+# Another process with a queue of its own wins every race until its queue is empty, so attempts
+# are limited by time and not by number.
+APPEND_SECONDS_MAX = 15.0
 
 # Runs commands on a chain and says what to answer; may run again when another writer was first.
 Decide = Callable[[ThoughtChain], Answer]
@@ -206,7 +210,8 @@ class Ledger:
                 raise
 
     async def _decide_and_append(self, turn: Turn, decide: Decide, command: Command) -> Receipt:
-        for _ in range(APPEND_ATTEMPTS_MAX):
+        deadline = time.monotonic() + APPEND_SECONDS_MAX
+        for attempt in itertools.count(1):
             chain = await turn.chain()
             mark = chain.mark()
             try:
@@ -229,8 +234,10 @@ class Ledger:
                 self._chains.keep(chain)
                 return Receipt(chain.id, verdict.last_position, dict(answer))
             chain.forget(events, mark)
+            if time.monotonic() > deadline:
+                raise ConcurrentAppendError(turn.chain_id, attempt)
             await turn.refresh()
-        raise ConcurrentAppendError(turn.chain_id, APPEND_ATTEMPTS_MAX)
+        raise AssertionError("there is always another attempt")
 
     async def _known(self, command: Command) -> Receipt | None:
         if command.request_key is None:
