@@ -23,7 +23,8 @@ from ledger.appender import (
     Save,
     connect_until,
 )
-from ledger.application import Ledger, Receipt
+from ledger.application import Ledger
+from ledger.commands import Receipt
 from ledger.database import Database, DatabaseUnavailableError, Role
 from ledger.errors import (
     AppenderBusyError,

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from ledger.aggregate import Thought, ThoughtChain
-from ledger.application import Ledger, Receipt
+from ledger.aggregate import ThoughtChain
+from ledger.application import Ledger
+from ledger.commands import Receipt
 from ledger.database import Database
 from ledger.serialization import Context
 from ledger.settings import Settings
+from ledger.thought import Thought
 
 CHECKOUT = Path(__file__).parents[2]
 SECONDS_MAX = 60
