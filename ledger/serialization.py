@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, cast, get_args, get_type_hints
 from uuid import UUID
@@ -26,6 +26,7 @@ from ledger.events import CATALOGUE, LedgerEvent
 
 FORMAT = 1
 SALT_BYTES = 16
+RECENT_IDS_MAX = 4_096
 NO_ID = b'"event_id":"00000000-0000-0000-0000-000000000000"'
 ID_MARK = b'"event_id":"'
 ID_CHARACTERS = 36
@@ -229,7 +230,12 @@ def _fields(event_class: type[LedgerEvent], state: dict[str, Any]) -> dict[str, 
     if not state.keys() <= shapes.keys():
         unknown = ", ".join(sorted(state.keys() - shapes.keys()))
         raise ValueError(f"unknown fields {unknown}")
-    return {name: _value(state.get(name), name, shape) for name, shape in shapes.items()}
+    values = _absent(event_class) | {
+        name: _value(value, name, shapes[name]) for name, value in state.items()
+    }
+    if len(values) < len(shapes):
+        raise ValueError(f"{', '.join(sorted(shapes.keys() - values.keys()))} is missing")
+    return values
 
 
 class _Shape(NamedTuple):
@@ -255,12 +261,23 @@ def _shapes(event_class: type[LedgerEvent]) -> dict[str, _Shape]:
     return {name: _field_shape(hints[name]) for name in names}
 
 
+@cache
+def _absent(event_class: type[LedgerEvent]) -> dict[str, Any]:
+    """What the fields are that a payload may leave out."""
+    return {name: None for name, shape in _shapes(event_class).items() if shape.optional}
+
+
+# Most ids come up again soon, a chain's with each of its events, a parent's after the thought
+# itself; and making a UUID of its text is a good part of reading an event.
+_uuid = lru_cache(maxsize=RECENT_IDS_MAX)(UUID)
+
+
 def _field_shape(hint: Any) -> _Shape:
     arms = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     optional = NoneType in arms
     (kind,) = (arm for arm in arms if arm is not NoneType)
     if kind is UUID:
-        return _Shape(str, optional, UUID)
+        return _Shape(str, optional, _uuid)
     if kind is datetime:
         return _Shape(str, optional, _moment)
     if kind in (str, int, bool):
@@ -289,7 +306,7 @@ def _header(state: dict[str, Any]) -> Header:
         format=state["format"],
         event_id=UUID(state["event_id"]),
         tenant=state["tenant"],
-        chain_id=UUID(state["chain"]),
+        chain_id=_uuid(state["chain"]),
         version=state["version"],
         topic=state["topic"],
         recorded_at=_moment(state["recorded_at"]),

@@ -10,11 +10,11 @@ import pytest
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
 from ledger.events import ThoughtAdded
-from ledger.serialization import Context, store
 from projections.errors import FencedError
 from projections.projection import Change
 from projections.thoughts import Thoughts
 from tests.postgres.projecting import catch_up, follow, record, record_chain, rows, thought
+from tests.stored import forged
 
 INSERT_EVENT = """
     INSERT INTO ledger.events (
@@ -135,19 +135,10 @@ def test_an_event_that_cannot_be_read_parks_its_chain(
 
 
 def test_an_event_of_a_newer_ledger_parks_its_chain(admin, writer, projector, reader):
-    class ThoughtDreamt(ThoughtAdded):
-        TOPIC = "thought.dreamt"
-
     leader = follow(projector)
-    chain = ThoughtChain.start(uuid4(), title="t")
-    chain.add_thought(uuid4(), thought())
-    started, added = chain.collect()
-    dreamt = ThoughtDreamt(**vars(added))
-    for event in (started, dreamt):
-        stored = store(event, Context(actor="mallory"))
-        admin.execute(
-            INSERT_EVENT, (chain.id, stored.originator_version, stored.topic, stored.state)
-        )
+    chain = record_chain(writer)
+    dreamt = forged("thought.dreamt", b"{}", chain=str(chain.id), version=2)
+    admin.execute(INSERT_EVENT, (chain.id, 2, dreamt.topic, dreamt.state))
 
     catch_up(leader)
 
