@@ -21,8 +21,8 @@ from ledger.commands import (
 )
 from ledger.database import Database, Role
 from ledger.errors import ChainExistsError, ConcurrentAppendError, LedgerError
+from ledger.header import Context
 from ledger.reader import Reader
-from ledger.serialization import Context
 from ledger.thought import Thought
 
 # Another process with a queue of its own wins every race until its queue is empty, so attempts

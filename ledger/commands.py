@@ -11,8 +11,9 @@ import orjson
 from ledger.appender import Request, Save, Verdict
 from ledger.errors import RequestMismatchError
 from ledger.events import ChainEvent
+from ledger.header import Context
 from ledger.limits import check_id
-from ledger.serialization import Context, encode
+from ledger.serialization import encode
 from ledger.thought import Thought
 
 TITLE_CHARACTERS_MAX = 120

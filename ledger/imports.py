@@ -15,8 +15,8 @@ from uuid import UUID
 from ledger.aggregate import ThoughtChain
 from ledger.application import Decide, Ledger
 from ledger.errors import ChainNotFoundError, LedgerError, LimitExceededError
+from ledger.header import Context
 from ledger.limits import BATCH_EVENTS_MAX
-from ledger.serialization import Context
 from ledger.traces import (
     THOUGHT_OPS,
     Operation,

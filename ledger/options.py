@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ledger.header import Context
 from ledger.limits import recordable_name
-from ledger.serialization import Context
 from ledger.settings import DATA_DIR_VARIABLE, DATABASE_URL_VARIABLE, Settings
 
 DataDir = Annotated[

@@ -23,8 +23,9 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from ledger.appender import APPEND, Save, append_parameters
+from ledger.header import Context
 from ledger.log import SELECT_HEAD, VERSION_MAX
-from ledger.serialization import Context, LedgerMapper
+from ledger.serialization import LedgerMapper
 
 SELECT_EVENTS = """
     SELECT originator_id, originator_version, topic, state

@@ -11,9 +11,9 @@ be verified.
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime
-from functools import cache, lru_cache
+from dataclasses import fields
+from datetime import datetime
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, cast, get_args, get_type_hints
 from uuid import UUID
@@ -23,49 +23,21 @@ from eventsourcing.persistence import Mapper, StoredEvent, Transcoder
 
 from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEventError
 from ledger.events import CATALOGUE, LedgerEvent
+from ledger.header import (
+    FORMAT,
+    Context,
+    Header,
+    dumps,
+    moment,
+    read_header,
+    timestamp,
+    uuid_of,
+    write_header,
+)
 
-FORMAT = 1
 SALT_BYTES = 16
-RECENT_IDS_MAX = 4_096
-NO_ID = b'"event_id":"00000000-0000-0000-0000-000000000000"'
-ID_MARK = b'"event_id":"'
-ID_CHARACTERS = 36
 # The columns and the header carry these; the payload does not repeat them.
 ENVELOPE = frozenset({"originator_id", "originator_version", "timestamp"})
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """Who records and why: the part of a header that the caller knows."""
-
-    actor: str
-    client: str | None = None
-    client_version: str | None = None
-    tenant: str = "default"
-    request_id: str | None = None
-    correlation_id: str | None = None
-    causation_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The first line of a stored event."""
-
-    format: int
-    event_id: UUID
-    tenant: str
-    chain_id: UUID
-    version: int
-    topic: str
-    recorded_at: datetime
-    actor: str
-    client: str | None
-    client_version: str | None
-    request_id: str | None
-    correlation_id: str | None
-    causation_id: str | None
-    key_id: str | None
-    commitment: str
 
 
 class Recorded(NamedTuple):
@@ -83,27 +55,9 @@ def encode(event: LedgerEvent, context: Context) -> bytes:
     """
     if CATALOGUE.get(event.TOPIC) is not type(event):
         raise TypeError(f"{type(event).__name__} is not in the event catalogue")
-    payload = _dumps(_payload(event))
-    header = _dumps(
-        {
-            "actor": context.actor,
-            "causation_id": context.causation_id,
-            "chain": event.originator_id,
-            "client": context.client,
-            "client_version": context.client_version,
-            "commitment": hashlib.sha256(payload).hexdigest(),
-            "correlation_id": context.correlation_id,
-            "event_id": "00000000-0000-0000-0000-000000000000",
-            "format": FORMAT,
-            "key_id": None,
-            "recorded_at": _timestamp(event.timestamp),
-            "request_id": context.request_id,
-            "tenant": context.tenant,
-            "topic": event.TOPIC,
-            "version": event.originator_version,
-        }
-    )
-    return _with_id(header) + b"\n" + payload
+    payload = dumps(_payload(event))
+    commitment = hashlib.sha256(payload).hexdigest()
+    return write_header(event, context, commitment) + b"\n" + payload
 
 
 def decode(position: int, stored: StoredEvent) -> Recorded:
@@ -145,13 +99,9 @@ def open_state(stored: StoredEvent) -> tuple[Header, bytes]:
     if not separator:
         raise TamperedEventError(chain_id, version, "there is no header")
     try:
-        # Bytes are compared, not ids: an id has several spellings, and only one was stored.
-        intact = _with_id(_without_id(head)) == head
-        header = _header(orjson.loads(head))
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise TamperedEventError(chain_id, version, "the header cannot be read") from None
-    if not intact:
-        raise TamperedEventError(chain_id, version, "the header does not match its event id")
+        header = read_header(head)
+    except ValueError as error:
+        raise TamperedEventError(chain_id, version, str(error)) from None
     if header.commitment != hashlib.sha256(payload).hexdigest():
         raise TamperedEventError(chain_id, version, "the payload does not match its commitment")
     if (header.chain_id, header.version, header.topic) != (chain_id, version, stored.topic):
@@ -163,7 +113,7 @@ class LedgerTranscoder(Transcoder):
     """JSON by orjson, for the library's own uses; events go through ``LedgerMapper``."""
 
     def encode(self, obj: object) -> bytes:
-        return _dumps(obj)
+        return dumps(obj)
 
     def decode(self, data: bytes) -> Any:
         return orjson.loads(data)
@@ -198,7 +148,7 @@ def store(event: LedgerEvent, context: Context) -> StoredEvent:
 
 def _payload(event: LedgerEvent) -> dict[str, Any]:
     state = {
-        name: _timestamp(value) if type(value) is datetime else value
+        name: timestamp(value) if type(value) is datetime else value
         for name, value in vars(event).items()
         if value is not None and name not in ENVELOPE
     }
@@ -267,85 +217,20 @@ def _absent(event_class: type[LedgerEvent]) -> dict[str, Any]:
     return {name: None for name, shape in _shapes(event_class).items() if shape.optional}
 
 
-# Most ids come up again soon, a chain's with each of its events, a parent's after the thought
-# itself; and making a UUID of its text is a good part of reading an event.
-_uuid = lru_cache(maxsize=RECENT_IDS_MAX)(UUID)
-
-
 def _field_shape(hint: Any) -> _Shape:
     arms = get_args(hint) if isinstance(hint, UnionType) else (hint,)
     optional = NoneType in arms
     (kind,) = (arm for arm in arms if arm is not NoneType)
     if kind is UUID:
-        return _Shape(str, optional, _uuid)
+        return _Shape(str, optional, uuid_of)
     if kind is datetime:
-        return _Shape(str, optional, _moment)
+        return _Shape(str, optional, moment)
     if kind in (str, int, bool):
         return _Shape(kind, optional, None)
     return _Shape(list, optional, _texts)
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        raise ValueError(f"{text} is in no time zone")
-    return moment
 
 
 def _texts(values: list[Any]) -> list[str]:
     if not all(type(value) is str for value in values):
         raise TypeError("a list holds something that is no text")
     return values
-
-
-# -- The header -----------------------------------------------------------------------------------
-
-
-def _header(state: dict[str, Any]) -> Header:
-    return Header(
-        format=state["format"],
-        event_id=UUID(state["event_id"]),
-        tenant=state["tenant"],
-        chain_id=_uuid(state["chain"]),
-        version=state["version"],
-        topic=state["topic"],
-        recorded_at=_moment(state["recorded_at"]),
-        actor=state["actor"],
-        client=state["client"],
-        client_version=state["client_version"],
-        request_id=state["request_id"],
-        correlation_id=state["correlation_id"],
-        causation_id=state["causation_id"],
-        key_id=state["key_id"],
-        commitment=state["commitment"],
-    )
-
-
-def _without_id(head: bytes) -> bytes:
-    """The header as it was hashed.  A quote inside a value is escaped, so the mark is unique."""
-    start = head.index(ID_MARK) + len(ID_MARK)
-    return head[: start - len(ID_MARK)] + NO_ID + head[start + ID_CHARACTERS + 1 :]
-
-
-def _with_id(header: bytes) -> bytes:
-    """The header as it is stored: with the id that its own digest gives."""
-    event_id = ID_MARK + _digest_id(header).encode() + b'"'
-    return header.replace(NO_ID, event_id, 1)
-
-
-def _digest_id(header: bytes) -> str:
-    """A UUIDv8 of the header's SHA-256, written by hand: making a UUID of it costs three times."""
-    digest = hashlib.sha256(header).hexdigest()
-    variant = "89ab"[int(digest[16], 16) & 3]
-    return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
-
-
-def _timestamp(moment: datetime) -> str:
-    """UTC with six decimals, always: orjson alone would drop a fraction of zero."""
-    if moment.tzinfo is not UTC:
-        moment = moment.astimezone(UTC)
-    return moment.isoformat(timespec="microseconds")
-
-
-def _dumps(value: object) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)

@@ -10,7 +10,7 @@ import anyio
 from ledger.aggregate import Status, ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Receipt
-from ledger.serialization import Context
+from ledger.header import Context
 from ledger.thought import Thought
 from mcp_server.inputs import ThoughtInput
 

@@ -25,8 +25,8 @@ from mcp_types import (
 )
 
 from ledger.errors import LedgerError
+from ledger.header import Context
 from ledger.limits import recordable_name
-from ledger.serialization import Context
 from mcp_server.inputs import InputError
 from mcp_server.source import LedgerSource
 from mcp_server.tools.tool import LedgerTool

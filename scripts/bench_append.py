@@ -23,7 +23,8 @@ import psycopg
 from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Database
-from ledger.serialization import Context, encode
+from ledger.header import Context
+from ledger.serialization import encode
 from ledger.settings import Settings
 from ledger.thought import Thought
 

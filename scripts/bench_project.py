@@ -23,7 +23,8 @@ from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Database, Role
 from ledger.events import ChainEvent
-from ledger.serialization import Context, store
+from ledger.header import Context
+from ledger.serialization import store
 from ledger.settings import Settings
 from ledger.thought import Thought
 from projections.follower import Follower

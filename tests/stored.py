@@ -9,7 +9,8 @@ import orjson
 from eventsourcing.persistence import StoredEvent
 
 from ledger.events import LedgerEvent
-from ledger.serialization import Context, store
+from ledger.header import Context
+from ledger.serialization import store
 
 CONTEXT = Context(actor="tester")
 CHAIN = UUID("44444444-4444-4444-8444-444444444444")

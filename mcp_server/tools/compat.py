@@ -6,7 +6,7 @@ from typing import Any
 from mcp_types import Tool, ToolAnnotations
 
 from ledger.application import Ledger
-from ledger.serialization import Context
+from ledger.header import Context
 from mcp_server.conversation import Conversation
 from mcp_server.inputs import ThoughtInput, parse_sequentialthinking
 from mcp_server.schemas import (

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Protocol
 from mcp_types import Tool
 
 from ledger.application import Ledger
-from ledger.serialization import Context
+from ledger.header import Context
 
 
 class LedgerTool(Protocol):

@@ -7,8 +7,8 @@ from uuid import uuid4
 from hypothesis import strategies as st
 
 from ledger.aggregate import Status, ThoughtChain
+from ledger.header import Context
 from ledger.recorder import repository
-from ledger.serialization import Context
 from ledger.thought import Thought
 
 CHAINS_MAX = 3

@@ -10,8 +10,8 @@ from psycopg.rows import dict_row
 
 from ledger.aggregate import ThoughtChain
 from ledger.database import Connector, Role
+from ledger.header import Context
 from ledger.recorder import repository
-from ledger.serialization import Context
 from ledger.thought import Thought
 from projections.follower import Follower
 from projections.generations import build, ensure_live, take_lead

@@ -35,8 +35,9 @@ from ledger.errors import (
     RequestMismatchError,
 )
 from ledger.events import ChainStarted, ThoughtRecorded
+from ledger.header import Context
 from ledger.limits import THOUGHT_BYTES_MAX
-from ledger.serialization import Context, Recorded, encode
+from ledger.serialization import Recorded, encode
 from ledger.settings import Settings
 from tests.postgres.follower import Follower
 from tests.postgres.writers import a_thought, begin, count, go, spawn, write

@@ -9,9 +9,9 @@ import pytest
 from ledger import log
 from ledger.application import Ledger
 from ledger.database import Role
+from ledger.header import Context
 from ledger.imports import ChangedChainError, Imported, check_traces, import_traces
 from ledger.limits import BATCH_EVENTS_MAX
-from ledger.serialization import Context
 from ledger.traces import Operation, chain_id_of
 from tests.postgres.writers import a_thought, count
 

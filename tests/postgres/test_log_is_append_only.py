@@ -10,7 +10,7 @@ from psycopg import sql
 from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Database, Role
-from ledger.serialization import Context
+from ledger.header import Context
 from ledger.settings import Settings
 from tests.histories import start
 

@@ -14,7 +14,7 @@ from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Database, Role
 from ledger.events import ThoughtRecorded
-from ledger.serialization import Context
+from ledger.header import Context
 from ledger.settings import Settings
 from tests.postgres.proxy import Loss, proxy_before
 from tests.postgres.writers import a_thought, begin, count

@@ -16,8 +16,8 @@ from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Database, DatabaseUnavailableError, DatabaseUnfitError, Role
 from ledger.embedded import EmbeddedPostgres
+from ledger.header import Context
 from ledger.migrations import ChangedMigrationError, NewerDatabaseError
-from ledger.serialization import Context
 from ledger.settings import Settings
 
 NAMES = [migration.name for migration in migrations.bundled()]

@@ -11,7 +11,7 @@ from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Database, Role
 from ledger.errors import LedgerError
-from ledger.serialization import Context
+from ledger.header import Context
 from tests.histories import command_lists
 
 CONTEXT = Context(actor="tester")

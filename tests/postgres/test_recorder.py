@@ -11,8 +11,8 @@ from eventsourcing.tests.persistence import (
 
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
+from ledger.header import Context
 from ledger.recorder import LedgerRecorder, repository
-from ledger.serialization import Context
 from ledger.thought import Thought
 
 

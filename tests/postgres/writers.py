@@ -17,7 +17,7 @@ from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Receipt
 from ledger.database import Database
-from ledger.serialization import Context
+from ledger.header import Context
 from ledger.settings import Settings
 from ledger.thought import Thought
 

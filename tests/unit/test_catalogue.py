@@ -30,7 +30,8 @@ from ledger.events import (
     ThoughtBranched,
     ThoughtRevised,
 )
-from ledger.serialization import ENVELOPE, Context, Recorded, decode, encode
+from ledger.header import Context
+from ledger.serialization import ENVELOPE, Recorded, decode, encode
 from tests.stored import forged, stored
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -14,15 +14,9 @@ from hypothesis import strategies as st
 
 from ledger.errors import LedgerError, TamperedEventError, UnreadableEventError
 from ledger.events import ChainPaused, ThoughtAdded
+from ledger.header import Context
 from ledger.limits import recordable
-from ledger.serialization import (
-    Context,
-    LedgerMapper,
-    LedgerTranscoder,
-    decode,
-    encode,
-    open_state,
-)
+from ledger.serialization import LedgerMapper, LedgerTranscoder, decode, encode, open_state
 from tests import histories
 from tests.stored import CONTEXT, forged, rehashed, stored
 

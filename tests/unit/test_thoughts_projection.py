@@ -4,7 +4,8 @@ from uuid import uuid4, uuid5
 
 from ledger.aggregate import ThoughtChain
 from ledger.events import ChainRecalled
-from ledger.serialization import Context, decode, store
+from ledger.header import Context
+from ledger.serialization import decode, store
 from ledger.thought import Thought
 from projections.identity import MEMORY_NAMESPACE, memory_id_of
 from projections.projection import Copy, Statement

@@ -1,0 +1,157 @@
+"""The first line of a stored event: who, when and why.  It is never erased.
+
+``event_id`` is a UUIDv8 (RFC 9562) made of the first 128 bits of the SHA-256 of the header itself
+with the id written as zeros, so that a change of any byte of the header shows.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from ledger.events import LedgerEvent
+
+FORMAT = 1
+NO_ID = b'"event_id":"00000000-0000-0000-0000-000000000000"'
+ID_MARK = b'"event_id":"'
+ID_CHARACTERS = 36
+RECENT_IDS_MAX = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Who records and why: the part of a header that the caller knows."""
+
+    actor: str
+    client: str | None = None
+    client_version: str | None = None
+    tenant: str = "default"
+    request_id: str | None = None
+    correlation_id: str | None = None
+    causation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a stored event."""
+
+    format: int
+    event_id: UUID
+    tenant: str
+    chain_id: UUID
+    version: int
+    topic: str
+    recorded_at: datetime
+    actor: str
+    client: str | None
+    client_version: str | None
+    request_id: str | None
+    correlation_id: str | None
+    causation_id: str | None
+    key_id: str | None
+    commitment: str
+
+
+def write_header(event: LedgerEvent, context: Context, commitment: str) -> bytes:
+    """The header to store for *event*; *commitment* is the SHA-256 of its payload, in hex."""
+    header = dumps(
+        {
+            "actor": context.actor,
+            "causation_id": context.causation_id,
+            "chain": event.originator_id,
+            "client": context.client,
+            "client_version": context.client_version,
+            "commitment": commitment,
+            "correlation_id": context.correlation_id,
+            "event_id": "00000000-0000-0000-0000-000000000000",
+            "format": FORMAT,
+            "key_id": None,
+            "recorded_at": timestamp(event.timestamp),
+            "request_id": context.request_id,
+            "tenant": context.tenant,
+            "topic": event.TOPIC,
+            "version": event.originator_version,
+        }
+    )
+    return _with_id(header)
+
+
+def read_header(head: bytes) -> Header:
+    """Read a stored header and verify it.  Raises ValueError, saying what is wrong with it."""
+    try:
+        # Bytes are compared, not ids: an id has several spellings, and only one was stored.
+        intact = _with_id(_without_id(head)) == head
+        header = _header(orjson.loads(head))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise ValueError("the header cannot be read") from None
+    if not intact:
+        raise ValueError("the header does not match its event id")
+    return header
+
+
+# Most ids come up again soon, a chain's with each of its events, a parent's after the thought
+# itself; and making a UUID of its text is a good part of reading an event.
+uuid_of = lru_cache(maxsize=RECENT_IDS_MAX)(UUID)
+
+
+def moment(text: str) -> datetime:
+    """A stored moment.  Raises ValueError."""
+    read = datetime.fromisoformat(text)
+    if read.tzinfo is None:
+        raise ValueError(f"{text} is in no time zone")
+    return read
+
+
+def timestamp(moment: datetime) -> str:
+    """UTC with six decimals, always: orjson alone would drop a fraction of zero."""
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")
+
+
+def dumps(value: object) -> bytes:
+    """Canonical JSON: UTF-8, sorted keys, no blanks."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+
+
+def _header(state: dict[str, Any]) -> Header:
+    return Header(
+        format=state["format"],
+        event_id=UUID(state["event_id"]),
+        tenant=state["tenant"],
+        chain_id=uuid_of(state["chain"]),
+        version=state["version"],
+        topic=state["topic"],
+        recorded_at=moment(state["recorded_at"]),
+        actor=state["actor"],
+        client=state["client"],
+        client_version=state["client_version"],
+        request_id=state["request_id"],
+        correlation_id=state["correlation_id"],
+        causation_id=state["causation_id"],
+        key_id=state["key_id"],
+        commitment=state["commitment"],
+    )
+
+
+def _without_id(head: bytes) -> bytes:
+    """The header as it was hashed.  A quote inside a value is escaped, so the mark is unique."""
+    start = head.index(ID_MARK) + len(ID_MARK)
+    return head[: start - len(ID_MARK)] + NO_ID + head[start + ID_CHARACTERS + 1 :]
+
+
+def _with_id(header: bytes) -> bytes:
+    """The header as it is stored: with the id that its own digest gives."""
+    event_id = ID_MARK + _digest_id(header).encode() + b'"'
+    return header.replace(NO_ID, event_id, 1)
+
+
+def _digest_id(header: bytes) -> str:
+    """A UUIDv8 of the header's SHA-256, written by hand: making a UUID of it costs three times."""
+    digest = hashlib.sha256(header).hexdigest()
+    variant = "89ab"[int(digest[16], 16) & 3]
+    return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
