@@ -33,10 +33,10 @@ from ledger.events import (
     ThoughtAbandoned,
     ThoughtAdded,
     ThoughtBranched,
-    ThoughtEvent,
     ThoughtRevised,
 )
 from ledger.limits import METADATA_BYTES_MAX, TEXT_BYTES_MAX, check_bytes, check_id
+from ledger.steps import Steps
 from ledger.thought import Thought
 
 
@@ -47,19 +47,6 @@ class Status(StrEnum):
     PAUSED = "paused"
     COMPLETED = "completed"
     ABANDONED = "abandoned"
-
-
-class Step(NamedTuple):
-    """What the next decision needs of a recorded thought: never its text.
-
-    ``head_before`` is what its branch ended with before it, so that it can be forgotten again.
-    """
-
-    thought_id: UUID
-    thought_number: int
-    branch_id: str | None
-    parent_thought_id: UUID | None
-    head_before: UUID | None
 
 
 class Mark(NamedTuple):
@@ -77,21 +64,13 @@ class ThoughtChain(BaseAggregate[UUID]):
     # State is thin, what the next decision needs, so that thousands of chains fit in memory.
     status: Status
     session_id: str | None
-    steps: list[Step]
-    sequences: dict[UUID, int]
-    numbers: dict[int, list[int]]
-    heads: dict[str | None, UUID]
-    given_up: set[UUID]
+    steps: Steps
     closed: dict[str, str]
 
     def __init__(self) -> None:
         self.status = Status.ACTIVE
         self.session_id = None
-        self.steps = []
-        self.sequences = {}
-        self.numbers = {}
-        self.heads = {}
-        self.given_up = set()
+        self.steps = Steps()
         self.closed = {}
 
     # -- Questions --------------------------------------------------------------------------------
@@ -103,26 +82,7 @@ class ThoughtChain(BaseAggregate[UUID]):
     @property
     def branches(self) -> list[str]:
         """The ids of all branches, by first appearance."""
-        return [branch_id for branch_id in self.heads if branch_id is not None]
-
-    def find(self, thought_number: int) -> UUID | None:
-        """The latest live thought with that number on the trunk, else the latest anywhere."""
-        candidates = self.numbers.get(thought_number, [])
-        for sequence in reversed(candidates):
-            step = self.steps[sequence - 1]
-            if step.branch_id is None and not self.is_abandoned(step.thought_id):
-                return step.thought_id
-        return self.steps[candidates[-1] - 1].thought_id if candidates else None
-
-    def is_abandoned(self, thought_id: UUID) -> bool:
-        """Whether the thought, or any thought above it, was given up as a dead end."""
-        above: UUID | None = thought_id
-        while above is not None and self.given_up:
-            if above in self.given_up:
-                return True
-            sequence = self.sequences.get(above)
-            above = self.steps[sequence - 1].parent_thought_id if sequence else None
-        return False
+        return [branch_id for branch_id in self.steps.heads if branch_id is not None]
 
     # -- Commands decide.  They may refuse; they change nothing directly. -------------------------
 
@@ -179,11 +139,10 @@ class ThoughtChain(BaseAggregate[UUID]):
         check_bytes("the reason", reason, TEXT_BYTES_MAX)
         if self.status is not Status.ACTIVE:
             raise ChainNotActiveError(self.id, self.status)
-        sequence = self.sequences.get(thought_id)
-        if sequence is None:
+        if thought_id not in self.steps.sequences:
             raise ThoughtNotFoundError(self.id, thought_id)
-        if thought_id not in self.given_up:
-            number = self.steps[sequence - 1].thought_number
+        if thought_id not in self.steps.given_up:
+            number = self.steps.of(thought_id).thought_number
             self.trigger_event(
                 ThoughtAbandoned, thought_id=thought_id, thought_number=number, reason=reason
             )
@@ -194,7 +153,7 @@ class ThoughtChain(BaseAggregate[UUID]):
         check_bytes("the conclusion", conclusion, TEXT_BYTES_MAX)
         if self.status is not Status.ACTIVE:
             raise ChainNotActiveError(self.id, self.status)
-        if branch_id not in self.heads:
+        if branch_id not in self.steps.heads:
             raise BranchNotFoundError(self.id, branch_id)
         if branch_id in self.closed:
             raise BranchClosedError(self.id, branch_id)
@@ -238,9 +197,9 @@ class ThoughtChain(BaseAggregate[UUID]):
             case ChainStarted():
                 self.session_id = event.session_id
             case ThoughtAdded() | ThoughtRevised() | ThoughtBranched():
-                self._remember(event)
+                self.steps.add(event)
             case ThoughtAbandoned():
-                self.given_up.add(event.thought_id)
+                self.steps.given_up.add(event.thought_id)
             case BranchClosed():
                 self.closed[event.branch_id] = event.outcome
             case ChainPaused():
@@ -269,9 +228,9 @@ class ThoughtChain(BaseAggregate[UUID]):
         for event in reversed(events):
             match event:
                 case ThoughtAdded() | ThoughtRevised() | ThoughtBranched():
-                    self._unremember()
+                    self.steps.remove_last()
                 case ThoughtAbandoned():
-                    self.given_up.discard(event.thought_id)
+                    self.steps.given_up.discard(event.thought_id)
                 case BranchClosed():
                     del self.closed[event.branch_id]
                 case _:
@@ -290,7 +249,7 @@ class ThoughtChain(BaseAggregate[UUID]):
             raise TransitionError(self.id, self.status, verb)
 
     def _check_thought(self, thought_id: UUID, thought: Thought) -> None:
-        if thought_id in self.sequences:
+        if thought_id in self.steps.sequences:
             raise ThoughtExistsError(self.id, thought_id)
         if thought.branch_id is not None and thought.branch_id in self.closed:
             raise BranchClosedError(self.id, thought.branch_id)
@@ -303,7 +262,7 @@ class ThoughtChain(BaseAggregate[UUID]):
             "revises_thought_id": self._referenced(thought.revises_thought_number),
             "reason": thought.reason,
         }
-        if thought.branch_id is not None and thought.branch_id not in self.heads:
+        if thought.branch_id is not None and thought.branch_id not in self.steps.heads:
             self.trigger_event(
                 ThoughtBranched,
                 branch_from_thought_id=fields["parent_thought_id"],
@@ -342,35 +301,9 @@ class ThoughtChain(BaseAggregate[UUID]):
         """The thought before it on its branch, or the branching point of a branch's first."""
         if thought.parent_thought_id is not None:
             return thought.parent_thought_id
-        if thought.branch_id in self.heads or thought.branch_id is None:
-            return self.heads.get(thought.branch_id)
+        if thought.branch_id in self.steps.heads or thought.branch_id is None:
+            return self.steps.heads.get(thought.branch_id)
         return self._referenced(thought.branch_from_thought_number)
 
     def _referenced(self, thought_number: int | None) -> UUID | None:
-        return None if thought_number is None else self.find(thought_number)
-
-    def _remember(self, event: ThoughtEvent) -> None:
-        branch_id = event.branch_id
-        self.steps.append(
-            Step(
-                event.thought_id,
-                event.thought_number,
-                branch_id,
-                event.parent_thought_id,
-                self.heads.get(branch_id),
-            )
-        )
-        self.sequences[event.thought_id] = event.sequence
-        self.numbers.setdefault(event.thought_number, []).append(event.sequence)
-        self.heads[branch_id] = event.thought_id
-
-    def _unremember(self) -> None:
-        step = self.steps.pop()
-        del self.sequences[step.thought_id]
-        self.numbers[step.thought_number].pop()
-        if not self.numbers[step.thought_number]:
-            del self.numbers[step.thought_number]
-        if step.head_before is None:
-            del self.heads[step.branch_id]
-        else:
-            self.heads[step.branch_id] = step.head_before
+        return None if thought_number is None else self.steps.find(thought_number)

@@ -31,9 +31,9 @@ APPEND = """
     SELECT verdict, first_position, last_position, command_digest, answer
       FROM ledger.append(
         %(chain_ids)b::uuid[], %(versions)b::int8[], %(counts)b::int4[],
-        %(recorded_ats)b::timestamptz[], %(actors)s::text[], %(session_ids)s::text[],
+        %(actors)s::text[], %(session_ids)s::text[],
         %(request_keys)b::uuid[], %(digests)b::bytea[], %(answers)b::bytea[],
-        %(topics)s::text[], %(states)b::bytea[]
+        %(topics)s::text[], %(states)b::bytea[], %(recorded_ats)b::timestamptz[]
     )
 """
 
@@ -72,7 +72,7 @@ class Save:
     first_version: int
     topics: list[str]
     states: list[bytes]
-    recorded_at: datetime
+    recorded_at: list[datetime]
     actor: str
     session_id: str | None = None
     request: Request | None = None
@@ -243,7 +243,7 @@ def _statement(saves: list[Save]) -> tuple[Any, dict[str, Any]]:
             "version": save.first_version,
             "topic": save.topics[0],
             "state": save.states[0],
-            "recorded_at": save.recorded_at,
+            "recorded_at": save.recorded_at[0],
             "actor": save.actor,
             "session_id": save.session_id,
         }
@@ -257,7 +257,6 @@ def append_parameters(saves: list[Save]) -> dict[str, Any]:
         "chain_ids": [save.chain_id for save in saves],
         "versions": [save.first_version for save in saves],
         "counts": [len(save.states) for save in saves],
-        "recorded_ats": [save.recorded_at for save in saves],
         "actors": [save.actor for save in saves],
         "session_ids": [save.session_id for save in saves],
         "request_keys": [request and request.key for request in requests],
@@ -265,6 +264,7 @@ def append_parameters(saves: list[Save]) -> dict[str, Any]:
         "answers": [request and request.answer for request in requests],
         "topics": [topic for save in saves for topic in save.topics],
         "states": [state for save in saves for state in save.states],
+        "recorded_ats": [moment for save in saves for moment in save.recorded_at],
     }
 
 

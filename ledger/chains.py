@@ -12,6 +12,7 @@ from eventsourcing.persistence import StoredEvent
 from ledger.aggregate import ThoughtChain
 from ledger.errors import ChainNotFoundError
 from ledger.events import ChainEvent
+from ledger.log import check_next
 from ledger.reader import Reader
 from ledger.serialization import decode
 
@@ -86,8 +87,9 @@ class Chains:
                 SELECT_STREAM, {"chain_id": chain_id, "after": after, "limit": LOAD_EVENTS_MAX}
             )
             for position, version, topic, state in rows:
-                event = decode(position, StoredEvent(chain_id, version, topic, state)).event
-                chain = _mutated(cast("ChainEvent", event), chain)
+                recorded = decode(position, StoredEvent(chain_id, version, topic, state))
+                check_next(recorded, 0 if chain is None else chain.version)
+                chain = _mutated(cast("ChainEvent", recorded.event), chain)
             if len(rows) < LOAD_EVENTS_MAX:
                 break
         if chain is None:

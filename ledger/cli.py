@@ -35,7 +35,9 @@ def _chain_id(value: str) -> UUID:
 
 Chain = Annotated[
     UUID,
-    typer.Argument(help="The chain's id, a UUID.", show_default=False, parser=_chain_id),
+    typer.Argument(
+        help="The chain's id, a UUID.", metavar="CHAIN", show_default=False, parser=_chain_id
+    ),
 ]
 Reason = Annotated[str | None, typer.Option(help="Why; kept with the event.", show_default=False)]
 _T = TypeVar("_T")
@@ -57,7 +59,7 @@ def replay(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Print every event of a chain in order: who, when and what.
+    """Print the events of a chain: who, when, what.
 
     Every event is verified against its commitment before it is shown.
     """
@@ -78,7 +80,7 @@ def pause(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Let a chain rest: it takes no thoughts until it is resumed."""
+    """Let a chain rest until it is resumed."""
     _move(chain, Ledger.pause, reason, data_dir, database_url)
 
 
@@ -88,7 +90,7 @@ def resume(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Let a paused, completed or abandoned chain take thoughts again."""
+    """Let a chain take thoughts again."""
     _move(chain, Ledger.resume, reason, data_dir, database_url)
 
 
@@ -108,19 +110,22 @@ def abandon(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Give a chain up.  It is kept for ever and can be resumed."""
+    """Give a chain up; it is kept for ever."""
     _move(chain, Ledger.abandon, reason, data_dir, database_url)
 
 
 def import_file(
-    file: Annotated[Path, typer.Argument(help="JSON lines, plain or .gz.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(help="JSON lines, plain or .gz.", metavar="FILE", show_default=False)
+    ],
     as_json: Json = False,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Record the reasoning traces of a file.  Repeated, it goes on where it stopped.
+    """Record the reasoning traces of a file.
 
-    The whole file is checked first; a file with a mistake in it records nothing.
+    The whole file is checked first; a file with a mistake in it records nothing.  Repeated, it
+    goes on where it stopped.
     """
     settings = settings_of(data_dir, database_url)
     count = check_traces(file)
@@ -141,7 +146,8 @@ def import_file(
         print(orjson.dumps(imported).decode())
     else:
         print(
-            f"{imported.chains:,} chains, {imported.operations:,} operations: "
+            f"{_counted(imported.chains, 'chain')}, "
+            f"{_counted(imported.operations, 'operation')}: "
             f"{imported.added:,} added, {imported.operations - imported.added:,} there already"
         )
 
@@ -149,7 +155,10 @@ def import_file(
 def migrate(
     as_json: Json = False, data_dir: DataDir = None, database_url: DatabaseUrl = None
 ) -> None:
-    """Create or upgrade the log's tables.  The other commands do it too, if they may."""
+    """Create or upgrade the log's tables.
+
+    The other commands do it too, if they may.
+    """
     database = Database(settings_of(data_dir, database_url))
     try:
         applied = database.open()
@@ -211,3 +220,7 @@ def _print_story(history: Iterator[Recorded]) -> None:
         console.print(line.append(printable(audit.sentence(recorded)), style="not dim bold"))
         for text_line in (audit.text_of(recorded) or "").splitlines():
             console.print(Text(f"      {printable(text_line)}"))
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

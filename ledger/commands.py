@@ -81,7 +81,7 @@ def save_of(
         first_version=events[0].originator_version,
         topics=[event.TOPIC for event in events],
         states=[encode(event, command.context) for event in events],
-        recorded_at=events[-1].timestamp,
+        recorded_at=[event.timestamp for event in events],
         actor=command.context.actor,
         session_id=session_id,
         request=request,

@@ -98,6 +98,11 @@ class Database:
             try:
                 return [] if self._is_ready(connection) else self._migrate(connection)
             except psycopg.errors.InsufficientPrivilege as error:
+                if 'extension "vector"' in str(error):
+                    raise DatabaseUnfitError(
+                        "this login may not create the extension pgvector; let a superuser run "
+                        "`CREATE EXTENSION vector` in this database, then try again"
+                    ) from error
                 raise DatabaseUnfitError(
                     f"this login may not read or migrate the database ({_first_line(error)}); "
                     "let an owner run `thought-ledger migrate --database-url URL` once and "

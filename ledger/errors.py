@@ -2,6 +2,11 @@
 
 from uuid import UUID
 
+_ALLOWED = {
+    "active": "paused, completed or abandoned",
+    "paused": "resumed or abandoned",
+}
+
 
 class LedgerError(Exception):
     """Base of every error a caller may want to catch; its text says what to do."""
@@ -41,7 +46,8 @@ class TransitionError(LedgerError):
     """A chain cannot go from its status to the one asked for."""
 
     def __init__(self, chain_id: UUID, status: str, verb: str) -> None:
-        super().__init__(f"chain {chain_id} is {status} and cannot be {verb}")
+        allowed = _ALLOWED.get(status, "resumed")
+        super().__init__(f"chain {chain_id} is {status} and cannot be {verb}, only {allowed}")
         self.chain_id = chain_id
         self.status = status
         self.verb = verb

@@ -160,7 +160,7 @@ async def _recorded(ledger: Ledger, chain_id: UUID, section: Section) -> int:
         return 0
     for operation in section.operations[: max(0, chain.version - section.offset)]:
         is_thought = operation.op in THOUGHT_OPS
-        if is_thought and thought_id_of(chain_id, operation) not in chain.sequences:
+        if is_thought and thought_id_of(chain_id, operation) not in chain.steps.sequences:
             raise ChangedChainError(chain_id)
     return chain.version
 

@@ -1,13 +1,15 @@
 """The notification log, read synchronously: by workers, auditors and the command line."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from uuid import UUID
 
 from eventsourcing.persistence import StoredEvent
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from ledger.errors import ChainNotFoundError
+from ledger.errors import ChainNotFoundError, TamperedEventError
+from ledger.events import ChainStarted
 from ledger.serialization import Recorded, decode
 
 PAGE_EVENTS_MAX = 500
@@ -30,7 +32,8 @@ SELECT_LOG = """
 """
 
 SELECT_HISTORY = """
-    SELECT notification_id, originator_id, originator_version, topic, state
+    SELECT notification_id, originator_id, originator_version, topic, state,
+           recorded_at, actor, session_id
       FROM ledger.events
      WHERE originator_id = %(chain_id)s
        AND originator_version > %(after)s
@@ -87,11 +90,31 @@ def history(
                 {"chain_id": chain_id, "after": after, "to": to_version, "limit": PAGE_EVENTS_MAX},
             )
             rows = cursor.fetchall()
-        for position, *row in rows:
+        for position, *row, recorded_at, actor, session_id in rows:
             recorded = decode(position, StoredEvent(*row))
-            after = recorded.event.originator_version
+            check_next(recorded, after)
+            _check_copies(recorded, recorded_at, actor, session_id)
+            after = recorded.header.version
             yield recorded
         if after == 0:
             raise ChainNotFoundError(chain_id)
         if len(rows) < PAGE_EVENTS_MAX:
             return
+
+
+def check_next(recorded: Recorded, after: int) -> None:
+    """Raise TamperedEventError when an event is missing between version *after* and this one."""
+    chain_id, version = recorded.header.chain_id, recorded.header.version
+    if version != after + 1:
+        raise TamperedEventError(chain_id, after + 1, "it is not there")
+
+
+def _check_copies(
+    recorded: Recorded, recorded_at: datetime, actor: str, session_id: str | None
+) -> None:
+    """Raise TamperedEventError when a column that copies the event says something else."""
+    header, event = recorded.header, recorded.event
+    session = event.session_id if isinstance(event, ChainStarted) else None
+    said = (header.recorded_at, header.actor, session)
+    if said != (recorded_at, actor, session_id):
+        raise TamperedEventError(header.chain_id, header.version, "its columns were changed")

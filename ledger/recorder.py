@@ -128,7 +128,7 @@ class LedgerRecorder(ApplicationRecorder):
             first_version=run[0].originator_version,
             topics=[event.topic for event in run],
             states=[event.state for event in run],
-            recorded_at=datetime.now(UTC),
+            recorded_at=[datetime.now(UTC)] * len(run),
             actor=self._actor,
         )
 

@@ -29,10 +29,12 @@ _T = TypeVar("_T", str, int)
 
 
 class TraceError(LedgerError):
-    """A file of traces cannot be read, or says something that makes no sense."""
+    """A file of traces cannot be read (line 0), or says something that makes no sense."""
 
     def __init__(self, line: int, problem: str) -> None:
-        super().__init__(f"line {line}: {problem}; mend the file and import it again")
+        where = f"line {line}: " if line else ""
+        what = "mend the file and import it again" if line else "nothing was imported"
+        super().__init__(f"{where}{problem}; {what}")
         self.line = line
         self.problem = problem
 
@@ -157,14 +159,14 @@ def _operation(number: int, line: bytes) -> Operation:
 def _abandon_thought(chain: ThoughtChain, operation: Operation) -> None:
     thought_id = thought_id_of(chain.id, operation)
     # The chain would decide nothing, and an import tells by the version how far it came.
-    if thought_id in chain.given_up:
+    if thought_id in chain.steps.given_up:
         raise TraceError(operation.line, f"thought {operation.number} is given up a second time")
     chain.abandon_thought(thought_id)
 
 
 def _thought(chain: ThoughtChain, operation: Operation) -> Thought:
     branch_id, parent_id = _place(chain, operation)
-    opens = branch_id is not None and branch_id not in chain.heads
+    opens = branch_id is not None and branch_id not in chain.steps.heads
     return Thought(
         text=operation.text,
         thought_number=operation.number,
@@ -191,16 +193,16 @@ def _place(chain: ThoughtChain, operation: Operation) -> tuple[str | None, UUID 
         return None, None
     parent_id = _parent_id(chain, operation, parent)
     if parent_id is None:
-        return (own_branch if None in chain.heads else None), None
-    branch_id = chain.steps[chain.sequences[parent_id] - 1].branch_id
-    return (branch_id if chain.heads[branch_id] == parent_id else own_branch), parent_id
+        return (own_branch if None in chain.steps.heads else None), None
+    branch_id = chain.steps.of(parent_id).branch_id
+    return (branch_id if chain.steps.heads[branch_id] == parent_id else own_branch), parent_id
 
 
 def _parent_id(chain: ThoughtChain, operation: Operation, parent: int) -> UUID | None:
     if parent == 0:
         return None
     parent_id = uuid5(chain.id, str(parent))
-    if parent_id not in chain.sequences:
+    if parent_id not in chain.steps.sequences:
         raise TraceError(operation.line, f"thought {parent} is not there to go under")
     return parent_id
 

@@ -1,7 +1,7 @@
 """Entry of the command ``thought-ledger``.
 
-Exits 0 when the answer is yes, 2 when there is none (bad usage, no database), 3 when it is no;
-Python itself exits 1 on a crash.
+Exits 0 when the answer is yes, 2 when there is none (bad usage, a refusal, no database), 3 when the
+log is not as it was recorded; Python itself exits 1 on a crash.
 """
 
 import os
@@ -10,6 +10,7 @@ import sys
 from mcp_server.wire import Wire, claim_stdout
 
 NO_ANSWER = 2
+NO = 3
 INTERRUPTED = 130
 
 
@@ -25,14 +26,14 @@ def _serves(arguments: list[str]) -> bool:
 
 def _run(wire: Wire | None) -> None:
     # Only now: importing them takes longer than anything above, and may print.
-    from ledger.errors import LedgerError  # noqa: PLC0415
+    from ledger.errors import LedgerError, TamperedEventError  # noqa: PLC0415
     from mcp_server.cli import app  # noqa: PLC0415
 
     try:
         app(obj=wire, prog_name="thought-ledger")
     except LedgerError as error:
         print(f"thought-ledger: {error}", file=sys.stderr)
-        sys.exit(NO_ANSWER)
+        sys.exit(NO if isinstance(error, TamperedEventError) else NO_ANSWER)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
+from uuid import uuid4
 
 import orjson
 from mcp import MCPError
@@ -65,8 +66,14 @@ def build_server(
             context = replace(_context(request, actor), request_id=said.request_id)
             return _result(await tool.run(await source.get(), context, said))
         except (InputError, LedgerError) as refusal:
-            return CallToolResult(
-                content=[TextContent(type="text", text=str(refusal))], is_error=True
+            return _refusal(str(refusal))
+        # The last door before the client: the SDK would send it whatever the exception says.
+        except Exception:
+            error_id = uuid4().hex[:8]
+            logger.exception("error %s in %s", error_id, params.name)
+            return _refusal(
+                f"this server failed (error {error_id}, see its stderr); it is not known whether "
+                "this was recorded, read the chain before you send it again"
             )
 
     return Server(
@@ -93,6 +100,10 @@ def _context(request: ServerRequestContext[Any], actor: str | None) -> Context:
     client = recordable_name(said.client_info.name) if said else None
     client_version = recordable_name(said.client_info.version) if said else None
     return Context(actor=actor or client or "agent", client=client, client_version=client_version)
+
+
+def _refusal(sentence: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(type="text", text=sentence)], is_error=True)
 
 
 def _result(answer: dict[str, Any]) -> CallToolResult:

@@ -35,7 +35,10 @@ def chains(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """List the chains that can be gone on with, the latest moved first."""
+    """List the chains, the latest moved first.
+
+    Only those that can be gone on with, active or paused, unless all are asked for.
+    """
     with Database(settings_of(data_dir, database_url)) as database:
         if not catch_up(database.connector(Role.PROJECTOR), Thoughts(), CATCH_UP_SECONDS_MAX):
             _say("the list is behind the log; `thought-ledger projections status` tells how far")
@@ -96,9 +99,16 @@ def status(
     if as_json:
         _print_json(found)
         return
+    if not found:
+        print(
+            "no read model has been built; a worker does it "
+            "(`thought-ledger serve` or `thought-ledger projections run`)",
+            file=sys.stderr,
+        )
+        return
     titles = ("name", "generation", "state", "position", "head", "lag", "seconds", "parked")
     print_table(
-        (*titles, "leader"),
+        (*titles, "leader pid"),
         [
             (
                 row.name,

@@ -5,6 +5,7 @@ Starts the server as an MCP client would, over stdio, and shows what goes over t
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -131,7 +132,7 @@ def show(answer: dict[str, Any]) -> str:
 
 
 def command(*arguments: str, data_dir: str) -> None:
-    CONSOLE.print(f"$ thought-ledger {' '.join(arguments)}", style="bold")
+    CONSOLE.print(f"$ thought-ledger {shlex.join(arguments)}", style="bold")
     sys.stdout.flush()
     environment = os.environ | {"THOUGHT_LEDGER_DATA_DIR": data_dir}
     subprocess.run([COMMAND, *arguments], env=environment, check=True)

@@ -93,7 +93,7 @@ def _close_branch(chain: ThoughtChain, branch_id: str, outcome: Outcome) -> None
 
 def _abandon_thought(chain: ThoughtChain, number: int) -> None:
     """Give up one of the chain's thoughts, or one it does not have."""
-    steps = chain.steps[number - 1 : number]
+    steps = chain.steps.recorded[number - 1 : number]
     chain.abandon_thought(steps[0].thought_id if steps else thought_id(number))
 
 

@@ -16,14 +16,14 @@ CREATE FUNCTION ledger.append(
     save_chain_id    uuid[],
     save_version     bigint[],       -- of the save's first event
     save_events      int[],          -- how many
-    save_recorded_at timestamptz[],
     save_actor       text[],
     save_session_id  text[],
     save_request_key uuid[],         -- null: a command without a request id
     save_digest      bytea[],
     save_answer      bytea[],
-    event_topic      text[],
-    event_state      bytea[]
+    event_topic       text[],
+    event_state       bytea[],
+    event_recorded_at timestamptz[]
 ) RETURNS TABLE (
     verdict        text,
     first_position bigint,
@@ -67,7 +67,7 @@ BEGIN
                     ) VALUES (
                         save_chain_id[save], save_version[save] + n - 1,
                         event_topic[taken + n], event_state[taken + n],
-                        save_recorded_at[save], save_actor[save],
+                        event_recorded_at[taken + n], save_actor[save],
                         CASE WHEN n = 1 THEN save_session_id[save] END
                     ) RETURNING notification_id INTO last_position;
                     first_position := coalesce(first_position, last_position);

@@ -84,13 +84,13 @@ def _think(chain: ThoughtChain, thought: Thought, _which: int) -> None:
 
 def _under(chain: ThoughtChain, thought: Thought, which: int) -> None:
     """Somewhere in the middle of the tree."""
-    parent_id = chain.steps[which % len(chain.steps)].thought_id if chain.steps else None
+    parent_id = chain.steps.recorded[which % len(chain.steps)].thought_id if chain.steps else None
     chain.add_thought(uuid4(), replace(thought, parent_thought_id=parent_id))
 
 
 def _give_up(chain: ThoughtChain, _detail: object, which: int) -> None:
     if chain.steps:
-        chain.abandon_thought(chain.steps[which % len(chain.steps)].thought_id)
+        chain.abandon_thought(chain.steps.recorded[which % len(chain.steps)].thought_id)
 
 
 def _abandon(chain: ThoughtChain, _detail: object, _which: int) -> None:

@@ -127,7 +127,7 @@ def save_of(chain_id: UUID, version: int = 1, size: int = 0, **said: Any) -> Sav
         "first_version": version,
         "topics": [event.TOPIC],
         "states": [encode(event, CONTEXT)],
-        "recorded_at": event.timestamp,
+        "recorded_at": [event.timestamp],
         "actor": "tester",
     }
     return Save(**(plain | said))

@@ -1,6 +1,7 @@
 """Any history of commands, through the ledger and back from the database."""
 
 import asyncio
+from copy import deepcopy
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -23,13 +24,6 @@ def state(chain: ThoughtChain) -> dict[str, Any]:
     return {name: value for name, value in vars(chain).items() if name != "_pending_events"}
 
 
-def copied(chain: ThoughtChain) -> dict[str, Any]:
-    return {
-        name: value.copy() if isinstance(value, dict | list | set) else value
-        for name, value in state(chain).items()
-    } | {"numbers": {number: list(found) for number, found in chain.numbers.items()}}
-
-
 async def live(database: Database, chain_id: UUID, said: list[Any]) -> dict[int, dict[str, Any]]:
     """Ask it all of a chain through two ledgers in turn; the chain's state by version."""
     lived: dict[int, dict[str, Any]] = {}
@@ -48,7 +42,7 @@ async def live(database: Database, chain_id: UUID, said: list[Any]) -> dict[int,
                 continue
             finally:
                 chain = await ledger.chain(chain_id)
-                lived[chain.version] = copied(chain)
+                lived[chain.version] = deepcopy(state(chain))
     return lived
 
 

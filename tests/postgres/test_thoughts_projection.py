@@ -166,7 +166,7 @@ def _claims(thoughts, chains):
 
 def _claims_of(chain):
     steps_taken = {
-        sequence: (step.thought_id, chain.is_abandoned(step.thought_id))
-        for sequence, step in enumerate(chain.steps, start=1)
+        sequence: (step.thought_id, chain.steps.is_abandoned(step.thought_id))
+        for sequence, step in enumerate(chain.steps.recorded, start=1)
     }
     return (str(chain.status), chain.version, chain.thought_count, steps_taken)

@@ -390,8 +390,8 @@ def test_the_latest_thought_of_a_number_is_found():
     add(chain, 1)
     again = add(chain, 1)
 
-    assert chain.find(1) == again
-    assert chain.find(2) is None
+    assert chain.steps.find(1) == again
+    assert chain.steps.find(2) is None
 
 
 def test_the_trunk_is_searched_before_the_branches():
@@ -400,8 +400,8 @@ def test_the_trunk_is_searched_before_the_branches():
     on_branch = add(chain, 2, branch_id="b", branch_from_thought_number=1)
     add(chain, 1, branch_id="b")
 
-    assert chain.find(1) == on_trunk
-    assert chain.find(2) == on_branch
+    assert chain.steps.find(1) == on_trunk
+    assert chain.steps.find(2) == on_branch
 
 
 def test_a_dead_end_is_found_only_when_nothing_else_has_its_number():
@@ -410,10 +410,10 @@ def test_a_dead_end_is_found_only_when_nothing_else_has_its_number():
     dead = add(chain, 1)
     chain.abandon_thought(dead)
 
-    assert chain.find(1) == first
+    assert chain.steps.find(1) == first
 
     chain.abandon_thought(first)
-    assert chain.find(1) == dead
+    assert chain.steps.find(1) == dead
 
 
 # Dead ends
@@ -444,7 +444,9 @@ def test_what_hangs_under_a_dead_end_is_given_up_with_it():
     chain.abandon_thought(dead)
     later = add(chain, 4, branch_id="b")
 
-    assert [chain.is_abandoned(each) for each in (root, dead, under_it, later, beside_it)] == [
+    assert [
+        chain.steps.is_abandoned(each) for each in (root, dead, under_it, later, beside_it)
+    ] == [
         False,
         True,
         True,
@@ -638,8 +640,7 @@ def test_order_shape_and_count_follow_from_the_events(said):
     assert len({e.thought_id for e in thoughts}) == len(thoughts) == chain.thought_count
     assert opened == chain.branches
     assert all(
-        chain.steps[chain.sequences[e.thought_id] - 1][:2] == (e.thought_id, e.thought_number)
-        for e in thoughts
+        chain.steps.of(e.thought_id)[:2] == (e.thought_id, e.thought_number) for e in thoughts
     )
 
 
@@ -648,13 +649,13 @@ def test_forget_undoes_exactly_what_was_decided_since_the_mark(said, undone):
     chain = begun()
     for command in said:
         accepted(chain, command)
-    before, order, mark = state(chain), list(chain.heads), chain.mark()
+    before, order, mark = state(chain), list(chain.steps.heads), chain.mark()
 
     decided = [event for command in undone for event in accepted(chain, command) or []]
     chain.forget(decided, mark)
 
     assert state(chain) == before
-    assert list(chain.heads) == order
+    assert list(chain.steps.heads) == order
 
 
 @given(said=command_lists)

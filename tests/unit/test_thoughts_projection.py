@@ -74,7 +74,7 @@ def test_of_several_revisions_in_a_batch_the_latest_counts():
     latest = uuid4()
     for thought_id in (uuid4(), latest):
         chain.add_thought(thought_id, thought(is_revision=True, revises_thought_number=1))
-        chain.numbers[1] = [1]  # so that the next one revises the first as well
+        chain.steps.numbers[1] = [1]  # so that the next one revises the first as well
 
     (revised,) = (
         change.parameters
