@@ -8,7 +8,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import orjson
@@ -16,9 +16,8 @@ import orjson
 from ledger.events import LedgerEvent
 
 FORMAT = 1
-NO_ID = b'"event_id":"00000000-0000-0000-0000-000000000000"'
+NO_ID = b"00000000-0000-0000-0000-000000000000"
 ID_MARK = b'"event_id":"'
-ID_CHARACTERS = 36
 RECENT_IDS_MAX = 4_096
 
 
@@ -35,8 +34,7 @@ class Context:
     causation_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(NamedTuple):
     """The first line of a stored event."""
 
     format: int
@@ -67,7 +65,7 @@ def write_header(event: LedgerEvent, context: Context, commitment: str) -> bytes
             "client_version": context.client_version,
             "commitment": commitment,
             "correlation_id": context.correlation_id,
-            "event_id": "00000000-0000-0000-0000-000000000000",
+            "event_id": NO_ID.decode(),
             "format": FORMAT,
             "key_id": None,
             "recorded_at": timestamp(event.timestamp),
@@ -77,18 +75,21 @@ def write_header(event: LedgerEvent, context: Context, commitment: str) -> bytes
             "version": event.originator_version,
         }
     )
-    return _with_id(header)
+    start = header.index(ID_MARK) + len(ID_MARK)
+    return header[:start] + _digest_id(header) + header[start + len(NO_ID) :]
 
 
 def read_header(head: bytes) -> Header:
     """Read a stored header and verify it.  Raises ValueError, saying what is wrong with it."""
     try:
-        # Bytes are compared, not ids: an id has several spellings, and only one was stored.
-        intact = _with_id(_without_id(head)) == head
         header = _header(orjson.loads(head))
+        start = head.index(ID_MARK) + len(ID_MARK)
     except (AttributeError, KeyError, TypeError, ValueError):
         raise ValueError("the header cannot be read") from None
-    if not intact:
+    # A quote inside a value is escaped, so the mark is unique.  Bytes are compared, not ids: an id
+    # has several spellings, and only one was stored.
+    end = start + len(NO_ID)
+    if head[start:end] != _digest_id(head[:start] + NO_ID + head[end:]):
         raise ValueError("the header does not match its event id")
     return header
 
@@ -138,20 +139,10 @@ def _header(state: dict[str, Any]) -> Header:
     )
 
 
-def _without_id(head: bytes) -> bytes:
-    """The header as it was hashed.  A quote inside a value is escaped, so the mark is unique."""
-    start = head.index(ID_MARK) + len(ID_MARK)
-    return head[: start - len(ID_MARK)] + NO_ID + head[start + ID_CHARACTERS + 1 :]
-
-
-def _with_id(header: bytes) -> bytes:
-    """The header as it is stored: with the id that its own digest gives."""
-    event_id = ID_MARK + _digest_id(header).encode() + b'"'
-    return header.replace(NO_ID, event_id, 1)
-
-
-def _digest_id(header: bytes) -> str:
+def _digest_id(header: bytes) -> bytes:
     """A UUIDv8 of the header's SHA-256, written by hand: making a UUID of it costs three times."""
     digest = hashlib.sha256(header).hexdigest()
     variant = "89ab"[int(digest[16], 16) & 3]
-    return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+    return (
+        f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+    ).encode()
