@@ -1,6 +1,7 @@
 """Boxes of thoughts on stderr, for whoever watches an agent think."""
 
 import sys
+from contextlib import suppress
 
 from ledger.display import printable
 from mcp_server.inputs import ThoughtInput
@@ -22,4 +23,6 @@ def echo_thought(said: ThoughtInput) -> None:
     rule = "─" * (width + 2)
     body = "\n".join(f"│ {line.ljust(width)} │" for line in lines)
     box = f"┌{rule}┐\n│ {heading.ljust(width)} │\n├{rule}┤\n{body}\n└{rule}┘"
-    print(printable(box), file=sys.stderr, flush=True)
+    # The thought is recorded: that nobody reads our stderr any more must not look like a failure.
+    with suppress(OSError):
+        print(printable(box), file=sys.stderr, flush=True)
