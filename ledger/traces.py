@@ -68,7 +68,14 @@ class Operation(NamedTuple):
     def meta(self) -> str | None:
         """What else was said, as one JSON string."""
         meta = self.said.get("meta")
-        return None if meta is None else orjson.dumps(meta).decode()
+        return None if meta is None else self.dumps(meta).decode()
+
+    def dumps(self, said: object) -> bytes:
+        """What was said, as JSON.  Raises TraceError when it is nested too deep to be written."""
+        try:
+            return orjson.dumps(said)
+        except orjson.JSONEncodeError as error:
+            raise TraceError(self.line, '"meta" is nested too deep') from error
 
     def get(self, name: str, kind: type[_T]) -> _T | None:
         """A field by its type, None when it is absent or null.  Raises TraceError."""
@@ -111,7 +118,7 @@ def start_chain(start: Operation) -> ThoughtChain:
         chain_id_of(start),
         title=start.text,
         source=start.source,
-        metadata=orjson.dumps(metadata).decode(),
+        metadata=start.dumps(metadata).decode(),
     )
 
 

@@ -417,3 +417,14 @@ def test_a_moment_to_the_microsecond_is_kept():
     moment = datetime(2024, 5, 1, tzinfo=UTC) + timedelta(microseconds=1)
 
     assert last(chain_of(operation("append", n=1, at=moment.isoformat()))).claimed_at == moment
+
+
+def test_a_meta_nested_deeper_than_it_can_be_written_is_refused(tmp_path: Path):
+    path = tmp_path / "deep.jsonl"
+    deep = "[" * 300 + "]" * 300
+    path.write_text(f'{{"chain":"c","op":"start","content":"t","meta":{deep}}}\n')
+
+    with pytest.raises(TraceError) as refusal:
+        check_traces(path)
+
+    assert refusal.value.line == 1
