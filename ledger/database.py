@@ -70,7 +70,7 @@ class Database:
     """One database, embedded or elsewhere; ``open`` it before asking for connections."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises DatabaseUnfitError when the URL cannot be read."""
+        """Raises DatabaseUnfitError, DataDirectoryError when the settings can name no database."""
         self.embedded: EmbeddedPostgres | None = None
         self._url = ""
         if settings.database_url is None:

@@ -22,6 +22,7 @@ import platformdirs
 
 from ledger.embedded.errors import (
     ClusterCreationError,
+    DataDirectoryError,
     PostgresBusyError,
     PostgresStartError,
     UnsupportedPlatformError,
@@ -58,7 +59,7 @@ class EmbeddedPostgres:
     """A share in the server of one data directory.  Safe to use from several threads."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._data_dir = data_dir.expanduser().resolve()
+        self._data_dir = _resolved(data_dir)
         self._mutex = threading.Lock()
         self._home: Home | None = None
         self._lease: int | None = None
@@ -139,6 +140,15 @@ class EmbeddedPostgres:
         # A forked child shares its parent's lease and would give that up instead of its own.
         if self._lease_pid != os.getpid():
             self._give_up_lease()
+
+
+def _resolved(data_dir: Path) -> Path:
+    try:
+        return data_dir.expanduser().resolve()
+    except OSError as error:  # it is relative, and the current directory is gone
+        raise DataDirectoryError(data_dir, error.strerror or str(error)) from error
+    except RuntimeError as error:  # links that go round, or a home that nobody has
+        raise DataDirectoryError(data_dir, str(error).rstrip(".")) from error
 
 
 def _quote(value: str) -> str:

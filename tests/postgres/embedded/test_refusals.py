@@ -34,6 +34,27 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path, inside):
         EmbeddedPostgres(tmp_path / "file" / inside).start()
 
 
+def test_a_data_directory_that_leads_round_in_a_circle_is_refused(tmp_path):
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+
+    with pytest.raises(DataDirectoryError):
+        EmbeddedPostgres(tmp_path / "circle")
+
+
+def test_a_data_directory_in_the_home_of_nobody_is_refused():
+    with pytest.raises(DataDirectoryError):
+        EmbeddedPostgres(Path("~no-such-user/ledger"))
+
+
+def test_a_data_directory_relative_to_a_directory_that_is_gone_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+
+    with pytest.raises(DataDirectoryError):
+        EmbeddedPostgres(Path("ledger"))
+
+
 def test_a_data_directory_that_cannot_be_made_is_refused(open_dir, join):
     open_dir.chmod(0o555)
 
