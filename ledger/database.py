@@ -18,6 +18,9 @@ from ledger.settings import Settings
 POSTGRES_VERSION_MIN = 160_000
 PGVECTOR_VERSION_MIN = (0, 8, 4)
 CONNECT_SECONDS_MAX = 10
+# The encoding, because an environment or a database that says LATIN1 knows no other letters, and
+# with SQL_ASCII psycopg returns bytes for text.
+OUR_WORDS = {"application_name": "thought-ledger", "client_encoding": "UTF8"}
 
 SELECT_FACTS = """
     SELECT current_setting('server_version_num')::int,
@@ -122,12 +125,11 @@ class Database:
     def conninfo(self, role: Role) -> str:
         """How to connect as *role*, whoever the URL logs in as."""
         if self.embedded is not None:
-            conninfo = self.embedded.conninfo(user=role.value)
-            return make_conninfo(conninfo, application_name="thought-ledger")
+            return make_conninfo(self.embedded.conninfo(user=role.value), **OUR_WORDS)
         options = str(conninfo_to_dict(self._url).get("options") or "")
         return make_conninfo(
             self._url,
-            application_name="thought-ledger",
+            **OUR_WORDS,
             options=f"{options} -c role={role.value}".strip(),
         )
 
@@ -151,7 +153,8 @@ class Database:
         return applied
 
     def _admin_conninfo(self) -> str:
-        return self._url if self.embedded is None else self.embedded.conninfo()
+        conninfo = self._url if self.embedded is None else self.embedded.conninfo()
+        return make_conninfo(conninfo, **OUR_WORDS)
 
     def __enter__(self) -> Self:
         self.open()

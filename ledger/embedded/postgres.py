@@ -44,6 +44,18 @@ START_SECONDS_MAX = 120.0
 STOP_SECONDS_MAX = 60.0
 PAUSE_SECONDS_MAX = 0.1
 DATABASE_ATTEMPTS_MAX = 3
+# Said aloud, or libpq would take the PG* variables of whoever starts us, which are about another
+# server.
+ALL_SAID = {
+    "port": "5432",
+    "hostaddr": "",
+    "options": "",
+    "require_auth": "",
+    "target_session_attrs": "any",
+    "channel_binding": "disable",
+    "gssencmode": "disable",
+    "sslmode": "disable",
+}
 LEASE = "postgres.lease"
 ALIVE = "postgres.alive"
 
@@ -112,9 +124,9 @@ class EmbeddedPostgres:
                 self._give_up_lease()
 
     def conninfo(self, user: str = SUPERUSER, dbname: str = DATABASE) -> str:
-        """Return what libpq connects with.  The port is there for the sake of a stray PGPORT."""
+        """Return what libpq connects with."""
         sockets = (self._home or open_home(self._data_dir)).socket_directory
-        words = {"host": str(sockets), "port": "5432", "user": user, "dbname": dbname}
+        words = ALL_SAID | {"host": str(sockets), "user": user, "dbname": dbname}
         return " ".join(f"{word}={_quote(value)}" for word, value in words.items())
 
     def _take_lease(self, home: Home) -> None:
