@@ -18,6 +18,8 @@ from ledger.settings import Settings
 POSTGRES_VERSION_MIN = 160_000
 PGVECTOR_VERSION_MIN = (0, 8, 4)
 CONNECT_SECONDS_MAX = 10
+# What the driver raises when a connection is lost in the middle, for doors that must not know it.
+DriverError = psycopg.Error
 # The encoding, because an environment or a database that says LATIN1 knows no other letters, and
 # with SQL_ASCII psycopg returns bytes for text.
 OUR_WORDS = {"application_name": "thought-ledger", "client_encoding": "UTF8"}
@@ -79,14 +81,12 @@ class Database:
         if settings.database_url is None:
             self.embedded = EmbeddedPostgres(settings.data_dir or default_data_dir())
             return
-        try:
-            conninfo_to_dict(settings.database_url)
-        except psycopg.ProgrammingError as error:
-            # The message of libpq may quote the URL, and the URL may hold a password.
+        if not _is_readable(settings.database_url):
             raise DatabaseUnfitError(
                 "the database URL cannot be read; it looks like "
-                "postgresql://user:password@host:5432/dbname"
-            ) from error
+                "postgresql://user:password@host:5432/dbname, and signs like @ and / in a "
+                "password are written %40 and %2F"
+            )
         self._url = settings.database_url
 
     def open(self) -> list[str]:
@@ -207,6 +207,22 @@ def connect_error(error: psycopg.OperationalError) -> LedgerError:
             "let an owner run `GRANT` of that role to it"
         )
     return DatabaseUnavailableError(reason)
+
+
+def _is_readable(url: str) -> bool:
+    """Whether the URL says what its writer meant.
+
+    A raw @ or / in a password makes a host or a port of the rest of it, and libpq quotes those.
+    """
+    try:
+        words = conninfo_to_dict(url)
+    except (psycopg.ProgrammingError, UnicodeEncodeError):
+        return False
+    hosts = str(words.get("host") or "").split(",")
+    ports = str(words.get("port") or "").split(",")
+    return not any("@" in host[1:] for host in hosts if not host.startswith("/")) and all(
+        port.isdecimal() for port in ports if port
+    )
 
 
 def _check(connection: Connection[TupleRow]) -> None:
