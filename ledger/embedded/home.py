@@ -166,7 +166,7 @@ class Home:
         """Tell whether an open file is still the one with that name."""
         try:
             return os.path.samestat(os.fstat(file), os.lstat(self.path / name))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
 

@@ -193,7 +193,7 @@ class Launch:
 def has_cluster(home: Home) -> bool:
     """Tell whether the cluster is there, and refuse what PostgreSQL could not use."""
     try:
-        found = (home.cluster / "PG_VERSION").read_text().strip()
+        found = (home.cluster / "PG_VERSION").read_text(errors="replace").strip()
     except FileNotFoundError:
         if home.cluster.is_dir() and any(home.cluster.iterdir()):
             raise ClusterCreationError(home.path, f"{home.cluster} is something else") from None

@@ -99,6 +99,27 @@ def test_a_read_only_or_full_disk_is_one_sentence(data_dir, tmp_path, option, er
     assert done.stderr == ""
 
 
+def test_a_data_directory_that_became_a_file_is_left_quietly(data_dir):
+    server = EmbeddedPostgres(data_dir)
+    server.start()
+    data_dir.rename(data_dir.with_name("elsewhere"))
+    data_dir.touch()
+
+    server.stop()
+
+    data_dir.unlink()
+    data_dir.with_name("elsewhere").rename(data_dir)
+
+
+def test_a_version_that_is_no_text_is_refused(used_dir):
+    with EmbeddedPostgres(used_dir):
+        pass
+    (used_dir / "pg" / "PG_VERSION").write_bytes(b"\xff\xfe")
+
+    with pytest.raises(ClusterVersionError):
+        EmbeddedPostgres(used_dir).start()
+
+
 @pytest.mark.parametrize("version", ["16\n", ""])
 def test_files_of_another_postgresql_are_refused(used_dir, version):
     with EmbeddedPostgres(used_dir):
