@@ -4,8 +4,10 @@ Exits 0 when the answer is yes, 2 when there is none (bad usage, a refusal, no d
 log is not as it was recorded; Python itself exits 1 on a crash.
 """
 
+import io
 import os
 import sys
+from typing import NoReturn
 
 from mcp_server.wire import Wire, claim_stdout
 
@@ -25,20 +27,51 @@ def _serves(arguments: list[str]) -> bool:
 
 
 def _run(wire: Wire | None) -> None:
+    _mend_streams()
     # Only now: importing them takes longer than anything above, and may print.
+    from ledger.database import DriverError  # noqa: PLC0415
     from ledger.errors import LedgerError, TamperedEventError  # noqa: PLC0415
     from mcp_server.cli import app  # noqa: PLC0415
 
     try:
-        app(obj=wire, prog_name="thought-ledger")
+        try:
+            app(obj=wire, prog_name="thought-ledger")
+        finally:
+            # Here, where it can be said that it failed, and not when the interpreter ends.
+            sys.stdout.flush()
     except LedgerError as error:
-        print(f"thought-ledger: {error}", file=sys.stderr)
-        sys.exit(NO if isinstance(error, TamperedEventError) else NO_ANSWER)
+        _refuse(str(error), NO if isinstance(error, TamperedEventError) else NO_ANSWER)
+    except DriverError as error:
+        reason = str(error).strip().partition("\n")[0]
+        _refuse(f"the database failed ({reason}); try again when it is well", NO_ANSWER)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output, head or less, has seen enough.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
+    except OSError as error:
+        _forget_output()
+        _refuse(f"the system refused something ({error.strerror or error})", NO_ANSWER)
+
+
+def _mend_streams() -> None:
+    """Give closed streams a place to go to, and letters their encoding lacks another shape."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - till the end
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _refuse(sentence: str, code: int) -> NoReturn:
+    print(f"thought-ledger: {sentence}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _forget_output() -> None:
+    # Or the interpreter would try once more to write it, and complain, when it ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":
