@@ -157,7 +157,12 @@ class Database:
         return make_conninfo(conninfo, **OUR_WORDS)
 
     def __enter__(self) -> Self:
-        self.open()
+        try:
+            self.open()
+        except BaseException:
+            # It may be refused after its server was started, and nobody else would stop that.
+            self.close()
+            raise
         return self
 
     def __exit__(

@@ -40,14 +40,16 @@ class LedgerSource:
 
     async def close(self) -> None:
         """Finish the appends in flight and give the database up."""
-        if self._opening is not None:
-            try:
-                ledger = await self._opening
-            except LedgerError:
-                pass  # it was said to whoever asked
-            else:
-                await ledger.close()
-        await asyncio.to_thread(self._database.close)
+        try:
+            if self._opening is not None:
+                try:
+                    ledger = await self._opening
+                except LedgerError:
+                    pass  # it was said to whoever asked
+                else:
+                    await ledger.close()
+        finally:
+            await asyncio.to_thread(self._database.close)
 
     async def _open(self) -> Ledger:
         try:

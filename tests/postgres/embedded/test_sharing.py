@@ -9,9 +9,12 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from ledger.database import Database
 from ledger.embedded import (
     EmbeddedPostgres,
 )
+from ledger.migrations import NewerDatabaseError
+from ledger.settings import Settings
 from tests.postgres.embedded.members import (
     CHECKOUT,
     WAIT_SECONDS_MAX,
@@ -171,3 +174,18 @@ def test_attaching_needs_no_client_library(used_dir, join):
         )
 
     assert done.stdout == b"False\n"
+
+
+INSERT_NEWER = "INSERT INTO ledger.migrations (name, digest) VALUES ('9999_newer.sql', '')"
+
+
+def test_who_may_not_use_the_database_does_not_leave_the_server_running(used_dir):
+    with Database(Settings(data_dir=used_dir)) as database:
+        assert database.embedded is not None
+        with psycopg.connect(database.embedded.conninfo()) as connection:
+            connection.execute(INSERT_NEWER)
+
+    with pytest.raises(NewerDatabaseError), Database(Settings(data_dir=used_dir)):
+        pass
+
+    assert processes_of(used_dir) == []
