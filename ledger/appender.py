@@ -193,7 +193,9 @@ class Appender:
             try:
                 connection = await self._connected(deadline)
             except LedgerError as error:
-                raise OutcomeUnknownError(str(error)) if sent else error from error
+                raise (
+                    OutcomeUnknownError(getattr(error, "reason", str(error))) if sent else error
+                ) from error
             try:
                 sent = True
                 return await _execute(connection, saves)

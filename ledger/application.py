@@ -21,6 +21,7 @@ from ledger.commands import (
 )
 from ledger.database import Database, Role
 from ledger.errors import ChainExistsError, ConcurrentAppendError, LedgerError
+from ledger.events import ChainEvent
 from ledger.header import Context
 from ledger.reader import Reader
 from ledger.thought import Thought
@@ -138,6 +139,10 @@ class Ledger:
         """The chain as it is in the log now; not to be changed.  Raises ChainNotFoundError."""
         async with self._chains.turn(chain_id) as turn:
             return await turn.refresh()
+
+    async def events(self, chain_id: UUID, *, after: int, limit: int) -> list[ChainEvent]:
+        """Up to *limit* events of a chain after a version; none when there is no such chain."""
+        return await self._chains.events(chain_id, after, limit)
 
     async def session_chains(self, session_id: str) -> list[UUID]:
         """The chains started under a session, oldest first."""

@@ -83,19 +83,28 @@ class Chains:
         chain = self._cache.get(chain_id)
         while True:
             after = 0 if chain is None else chain.version
-            rows = await self._reader.fetch(
-                SELECT_STREAM, {"chain_id": chain_id, "after": after, "limit": LOAD_EVENTS_MAX}
-            )
-            for position, version, topic, state in rows:
-                recorded = decode(position, StoredEvent(chain_id, version, topic, state))
-                check_next(recorded, 0 if chain is None else chain.version)
-                chain = _mutated(cast("ChainEvent", recorded.event), chain)
-            if len(rows) < LOAD_EVENTS_MAX:
+            events = await self.events(chain_id, after, LOAD_EVENTS_MAX)
+            for event in events:
+                chain = _mutated(event, chain)
+            if len(events) < LOAD_EVENTS_MAX:
                 break
         if chain is None:
             raise ChainNotFoundError(chain_id)
         self.keep(chain)
         return chain
+
+    async def events(self, chain_id: UUID, after: int, limit: int) -> list[ChainEvent]:
+        """Up to *limit* events of a chain after a version, verified."""
+        rows = await self._reader.fetch(
+            SELECT_STREAM, {"chain_id": chain_id, "after": after, "limit": limit}
+        )
+        events: list[ChainEvent] = []
+        for position, version, topic, state in rows:
+            recorded = decode(position, StoredEvent(chain_id, version, topic, state))
+            check_next(recorded, after)
+            after = version
+            events.append(cast("ChainEvent", recorded.event))
+        return events
 
     def keep(self, chain: ThoughtChain) -> None:
         """Cache the chain as the one used last; let go of those used longest ago."""

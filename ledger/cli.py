@@ -17,10 +17,10 @@ from ledger import audit, log
 from ledger.application import Ledger
 from ledger.commands import Receipt
 from ledger.database import Database, Role
-from ledger.display import printable
+from ledger.display import printable, printing
 from ledger.imports import Imported, check_traces, import_traces
 from ledger.limits import recordable
-from ledger.options import DatabaseUrl, DataDir, Json, operator, settings_of
+from ledger.options import DatabaseUrl, DataDir, Json, opened, operator, settings_of
 from ledger.serialization import Recorded
 
 
@@ -29,7 +29,7 @@ def _chain_id(value: str) -> UUID:
         return UUID(value)
     except ValueError:
         raise typer.BadParameter(
-            f"{value!r} is not the id of a chain; `thought-ledger chains` lists the ids"
+            f"{value!r} is not the id of a chain; `thought-ledger chains --all` lists the ids"
         ) from None
 
 
@@ -64,14 +64,15 @@ def replay(
     Every event is verified against its commitment before it is shown.
     """
     with (
-        Database(settings_of(data_dir, database_url)) as database,
+        opened(settings_of(data_dir, database_url)) as database,
         database.connector(Role.READER).connect() as connection,
     ):
         history = log.history(connection, chain, to_version=at or log.VERSION_MAX)
-        if as_json:
-            _print_json(history)
-        else:
-            _print_story(history)
+        with printing():
+            if as_json:
+                _print_json(history)
+            else:
+                _print_story(history)
 
 
 def pause(
@@ -140,7 +141,7 @@ def import_file(
                 lambda done: progress.update(task, completed=done),
             )
 
-    with Database(settings) as database:
+    with opened(settings) as database:
         imported = asyncio.run(_with_ledger(database, run))
     if as_json:
         print(orjson.dumps(imported).decode())
@@ -182,7 +183,7 @@ def _move(
     async def run(ledger: Ledger) -> Receipt:
         return await command(ledger, operator(settings), chain, reason and recordable(reason))
 
-    with Database(settings) as database:
+    with opened(settings) as database:
         receipt = asyncio.run(_with_ledger(database, run))
     answer = receipt.answer
     print(f"{chain}: {answer['previous_status']} -> {answer['new_status']}")

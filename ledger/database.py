@@ -60,10 +60,13 @@ class DatabaseUnavailableError(LedgerError):
     """The database cannot be reached; nothing was recorded."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(
-            f"cannot reach the database ({reason}); start it, or check --database-url and "
-            "THOUGHT_LEDGER_DATABASE_URL, and try again"
+        full = "too many clients" in reason or "connection slots" in reason
+        advice = (
+            "end some of the servers and workers that use it, or raise its max_connections"
+            if full
+            else "start it, or check --database-url and THOUGHT_LEDGER_DATABASE_URL, and try again"
         )
+        super().__init__(f"cannot reach the database ({reason}); {advice}")
         self.reason = reason
 
 
@@ -72,11 +75,15 @@ class DatabaseUnfitError(LedgerError):
 
 
 class Database:
-    """One database, embedded or elsewhere; ``open`` it before asking for connections."""
+    """One database, embedded or elsewhere; ``open`` it before asking for connections.
+
+    ``is_new``: opening it has made the ledger in it.
+    """
 
     def __init__(self, settings: Settings) -> None:
         """Raises DatabaseUnfitError, DataDirectoryError when the settings can name no database."""
         self.embedded: EmbeddedPostgres | None = None
+        self.is_new = False
         self._url = ""
         if settings.database_url is None:
             self.embedded = EmbeddedPostgres(settings.data_dir or default_data_dir())
@@ -105,6 +112,12 @@ class Database:
                     raise DatabaseUnfitError(
                         "this login may not create the extension pgvector; let a superuser run "
                         "`CREATE EXTENSION vector` in this database, then try again"
+                    ) from error
+                if "grant role" in str(error):
+                    raise DatabaseUnfitError(
+                        "the roles of thought-ledger are in this cluster already, for all its "
+                        "databases, and this login may not grant them; let a superuser run "
+                        "`thought-ledger migrate --database-url URL` once"
                     ) from error
                 raise DatabaseUnfitError(
                     f"this login may not read or migrate the database ({_first_line(error)}); "
@@ -148,6 +161,7 @@ class Database:
         # In one transaction, under the migrators' lock: roles are altered by one at a time.
         with connection.transaction():
             applied = migrations.migrate(connection)
+            self.is_new = len(applied) == len(migrations.bundled())
             if self.embedded is not None:
                 connection.execute(ALLOW_LOGIN)
         return applied

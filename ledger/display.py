@@ -1,13 +1,38 @@
 """Text of strangers on a terminal, and tables."""
 
+import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+
+QUOTED_CHARACTERS_MAX = 60
+# What a shell reports of a program whose reader went away: 128 and SIGPIPE.
+READER_GONE = 141
 
 
 def printable(text: str) -> str:
     """Without control characters, so that a thought cannot drive the terminal it is shown on."""
     return "".join(c if c == "\n" or c.isprintable() else "\ufffd" for c in text)
+
+
+@contextmanager
+def printing() -> Generator[None]:
+    """Print to a reader who may have seen enough, like head: then the command ends quietly."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Or the interpreter would try once more to write it, and complain, when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(READER_GONE) from None
+
+
+def shortened(text: str) -> str:
+    """A text of a stranger in an error: quoted, and cut when it is long."""
+    return (
+        repr(text) if len(text) <= QUOTED_CHARACTERS_MAX else f"{text[:QUOTED_CHARACTERS_MAX]!r}…"
+    )
 
 
 def print_table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -17,7 +17,7 @@ class ChainNotFoundError(LedgerError):
 
     def __init__(self, chain_id: UUID) -> None:
         super().__init__(
-            f"chain {chain_id} does not exist; `thought-ledger chains` lists the ones that do"
+            f"chain {chain_id} does not exist; `thought-ledger chains --all` lists the ones that do"
         )
         self.chain_id = chain_id
 
@@ -47,7 +47,8 @@ class TransitionError(LedgerError):
 
     def __init__(self, chain_id: UUID, status: str, verb: str) -> None:
         allowed = _ALLOWED.get(status, "resumed")
-        super().__init__(f"chain {chain_id} is {status} and cannot be {verb}, only {allowed}")
+        already = f"{status} already" if verb == status else f"{status} and cannot be {verb}"
+        super().__init__(f"chain {chain_id} is {already}; it can be {allowed}")
         self.chain_id = chain_id
         self.status = status
         self.verb = verb
@@ -132,8 +133,8 @@ class OutcomeUnknownError(LedgerError):
 
     def __init__(self, reason: str) -> None:
         super().__init__(
-            f"the database stopped answering ({reason}) and it is not known whether this was "
-            "recorded; send it again with the same requestId, or read the chain first"
+            "it is not known whether this was recorded, the database stopped answering "
+            f"({reason}); read the chain, or send it again with the same requestId if it had one"
         )
 
 

@@ -14,32 +14,40 @@ from uuid import UUID
 
 from ledger.aggregate import ThoughtChain
 from ledger.application import Decide, Ledger
-from ledger.errors import ChainNotFoundError, LedgerError, LimitExceededError
+from ledger.display import shortened
+from ledger.errors import (
+    ChainNotActiveError,
+    LedgerError,
+    LimitExceededError,
+    ThoughtExistsError,
+    ThoughtNotFoundError,
+    TransitionError,
+)
 from ledger.header import Context
 from ledger.limits import BATCH_EVENTS_MAX
 from ledger.traces import (
-    THOUGHT_OPS,
     Operation,
     TraceError,
     apply_operation,
     chain_id_of,
+    is_recorded_as,
     read_operations,
     start_chain,
-    thought_id_of,
 )
 
 CHAINS_AT_ONCE = 64
 
 
 class ChangedChainError(LedgerError):
-    """A chain imported in part was changed by somebody else since."""
+    """The log has a chain of this source and name that says something else than the file."""
 
-    def __init__(self, chain_id: UUID) -> None:
+    def __init__(self, chain_id: UUID, line: int) -> None:
         super().__init__(
-            f"chain {chain_id} was imported in part and changed since; it is left as it is, "
-            "import the rest under another chain name"
+            f"line {line}: chain {chain_id} was recorded before and says something else here; "
+            "it is left as it is, give the chain of the file another name"
         )
         self.chain_id = chain_id
+        self.line = line
 
 
 @dataclass(frozen=True)
@@ -128,41 +136,66 @@ def _started(start: Operation) -> ThoughtChain:
 
 
 def _checked(chain: ThoughtChain, operation: Operation) -> None:
+    """Apply an operation, or say in the words of the file why that makes no sense."""
+    name = shortened(operation.chain)
     try:
         apply_operation(chain, operation)
     except TraceError:
         raise
+    except ThoughtExistsError as error:
+        problem = f"chain {name} has two thoughts with n {operation.number}"
+        raise TraceError(operation.line, problem) from error
+    except ThoughtNotFoundError as error:
+        problem = f"chain {name} has no thought {operation.number}"
+        raise TraceError(operation.line, problem) from error
+    except (ChainNotActiveError, TransitionError) as error:
+        problem = f"chain {name} is {error.status} before this line"
+        raise TraceError(operation.line, problem) from error
     except LedgerError as error:
         raise TraceError(operation.line, str(error)) from error
 
 
 async def _import_section(ledger: Ledger, context: Context, section: Section) -> int:
     """Record what is missing of a section; the number of events added."""
-    chain_id = chain_id_of(section.start)
-    recorded = await _recorded(ledger, chain_id, section)
-    missing = section.operations[max(0, recorded - section.offset) :]
-    for begin in range(0, len(missing), BATCH_EVENTS_MAX):
-        batch = missing[begin : begin + BATCH_EVENTS_MAX]
-        if batch[0] is section.start:
-            chain = start_chain(section.start)
-            _applying(batch[1:])(chain)
-            await ledger.begin(context, chain, {})
+    added = 0
+    recorded = await _recorded(ledger, section)
+    while missing := section.operations[recorded:]:
+        batch = missing[:BATCH_EVENTS_MAX]
+        try:
+            await _record(ledger, context, section, batch)
+        except LedgerError:
+            # Another import of the same file may have recorded it first.
+            before, recorded = recorded, await _recorded(ledger, section)
+            if recorded == before:
+                raise
         else:
-            await ledger.change(context, chain_id, "import", _applying(batch))
-    return len(missing)
+            added += len(batch)
+            recorded += len(batch)
+    return added
 
 
-async def _recorded(ledger: Ledger, chain_id: UUID, section: Section) -> int:
-    """How many operations of the chain an earlier import has recorded: each was one event."""
-    try:
-        chain = await ledger.chain(chain_id)
-    except ChainNotFoundError:
-        return 0
-    for operation in section.operations[: max(0, chain.version - section.offset)]:
-        is_thought = operation.op in THOUGHT_OPS
-        if is_thought and thought_id_of(chain_id, operation) not in chain.steps.sequences:
-            raise ChangedChainError(chain_id)
-    return chain.version
+async def _record(
+    ledger: Ledger, context: Context, section: Section, batch: list[Operation]
+) -> None:
+    if batch[0] is section.start:
+        chain = start_chain(section.start)
+        _applying(batch[1:])(chain)
+        await ledger.begin(context, chain, {})
+    else:
+        await ledger.change(context, chain_id_of(section.start), "import", _applying(batch))
+
+
+async def _recorded(ledger: Ledger, section: Section) -> int:
+    """How many of the section's operations are in the log already: each is one event.
+
+    Raises ChangedChainError when the log says something else than the file.
+    """
+    chain_id = chain_id_of(section.start)
+    events = await ledger.events(chain_id, after=section.offset, limit=len(section.operations))
+    for operation, event in zip(section.operations, events, strict=False):
+        if not is_recorded_as(chain_id, operation, event):
+            raise ChangedChainError(chain_id, operation.line)
+    return len(events)
 
 
 def _applying(operations: list[Operation]) -> Decide:

@@ -2,18 +2,32 @@
 
 import getpass
 import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from ledger.database import Database
+from ledger.embedded import default_data_dir
 from ledger.header import Context
 from ledger.limits import recordable_name
 from ledger.settings import DATA_DIR_VARIABLE, DATABASE_URL_VARIABLE, Settings
 
+
+def _data_dir(value: str) -> Path:
+    if not value:
+        raise typer.BadParameter("it is empty; name a directory, or leave the option out")
+    return Path(value)
+
+
 DataDir = Annotated[
     Path | None,
     typer.Option(
+        parser=_data_dir,
+        metavar="DIRECTORY",
         help="Directory of the embedded PostgreSQL.  "
         f"Default: ${DATA_DIR_VARIABLE}, else the platform's place for user data.",
         show_default=False,
@@ -49,3 +63,14 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):
         return f"uid {os.getuid()}"
+
+
+@contextmanager
+def opened(settings: Settings) -> Generator[Database]:
+    """The database of a command; a new one is announced, for its place may be a slip of the pen."""
+    with Database(settings) as database:
+        if database.is_new:
+            where = settings.data_dir or default_data_dir()
+            place = "the given database" if settings.database_url else str(where)
+            print(f"thought-ledger: made a new ledger in {place}", file=sys.stderr)
+        yield database

@@ -16,12 +16,26 @@ from uuid import UUID, uuid5
 import orjson
 
 from ledger.aggregate import ThoughtChain
+from ledger.display import shortened
 from ledger.errors import LedgerError
+from ledger.events import (
+    ChainAbandoned,
+    ChainCompleted,
+    ChainEvent,
+    ChainStarted,
+    ThoughtAbandoned,
+    ThoughtAdded,
+    ThoughtBranched,
+    ThoughtRevised,
+)
 from ledger.limits import INTEGER_MAX, recordable
 from ledger.thought import Thought
 
 TRACE_NAMESPACE = UUID("c1f6a7a2-0d6e-5b7a-8f5e-6a4d3c2b1a09")
 GZIP_MAGIC = b"\x1f\x8b"
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# A small packed file may unpack to a line that no memory holds.
+LINE_BYTES_MAX = 16 * 2**20
 THOUGHT_OPS = frozenset({"append", "branch", "revise"})
 OPS = THOUGHT_OPS | {"start", "abandon", "complete"}
 
@@ -84,7 +98,8 @@ class Operation(NamedTuple):
             raise TraceError(self.line, f'"{name}" is beyond {INTEGER_MAX}')
         if value is None or type(value) is kind:
             return value
-        raise TraceError(self.line, f'"{name}" is not of type {kind.__name__}')
+        wanted = "a whole number" if kind is int else "a text"
+        raise TraceError(self.line, f'"{name}" is not {wanted}')
 
 
 def read_operations(path: Path) -> Iterator[Operation]:
@@ -96,12 +111,39 @@ def read_operations(path: Path) -> Iterator[Operation]:
             file.seek(0)
             # Unpacking needs no closing of its own: it reads from the file that is closed here.
             lines = cast("BinaryIO", gzip.GzipFile(fileobj=file)) if packed else file
-            for number, line in enumerate(lines, start=1):
+            for number, line in enumerate(_lines(lines), start=1):
+                if len(line) > LINE_BYTES_MAX:
+                    raise TraceError(number, f"longer than {LINE_BYTES_MAX:,} bytes")
                 if line.strip():
-                    yield _operation(number, line)
+                    yield _operation(number, line.removeprefix(BYTE_ORDER_MARK))
     except (OSError, EOFError, zlib.error) as error:
         problem = f"{path} cannot be read ({getattr(error, 'strerror', None) or error})"
         raise TraceError(number, problem) from error
+
+
+def is_recorded_as(chain_id: UUID, operation: Operation, event: ChainEvent) -> bool:
+    """Whether the event says what the operation says, as far as the operation says it."""
+    match event:
+        case ChainStarted():
+            said = ("start", operation.text, operation.source)
+            return said == (operation.op, event.title, event.source)
+        case ThoughtAdded() | ThoughtRevised() | ThoughtBranched():
+            return operation.op in THOUGHT_OPS and (
+                thought_id_of(chain_id, operation),
+                operation.text,
+                operation.source,
+                operation.meta,
+            ) == (event.thought_id, event.text, event.source, event.metadata)
+        case ThoughtAbandoned():
+            given_up = operation.op == "abandon" and "n" in operation.said
+            return given_up and thought_id_of(chain_id, operation) == event.thought_id
+        case ChainCompleted():
+            return (operation.op, operation.meta) == ("complete", event.metadata)
+        case ChainAbandoned():
+            whole = operation.op == "abandon" and "n" not in operation.said
+            return whole and operation.meta == event.metadata
+        case _:
+            return False
 
 
 def chain_id_of(start: Operation) -> UUID:
@@ -112,7 +154,9 @@ def chain_id_of(start: Operation) -> UUID:
 def start_chain(start: Operation) -> ThoughtChain:
     """The chain that a ``start`` starts.  Raises TraceError, LimitExceededError."""
     if start.op != "start":
-        raise TraceError(start.line, f"chain {start.chain!r} begins with {start.op!r}")
+        raise TraceError(
+            start.line, f"chain {shortened(start.chain)} begins with {shortened(start.op)}"
+        )
     metadata = {"chain": start.chain} | ({"meta": start.said["meta"]} if start.meta else {})
     return ThoughtChain.start(
         chain_id_of(start),
@@ -135,7 +179,9 @@ def apply_operation(chain: ThoughtChain, operation: Operation) -> None:
         case "complete":
             chain.complete(metadata=operation.meta)
         case _:
-            raise TraceError(operation.line, f"chain {operation.chain!r} starts a second time")
+            raise TraceError(
+                operation.line, f"chain {shortened(operation.chain)} starts a second time"
+            )
 
 
 def thought_id_of(chain_id: UUID, operation: Operation) -> UUID:
@@ -145,6 +191,11 @@ def thought_id_of(chain_id: UUID, operation: Operation) -> UUID:
 
 def _is_large(value: object) -> bool:
     return isinstance(value, int) and abs(value) > INTEGER_MAX
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    while line := file.readline(LINE_BYTES_MAX + 1):
+        yield line
 
 
 def _operation(number: int, line: bytes) -> Operation:
@@ -159,7 +210,7 @@ def _operation(number: int, line: bytes) -> Operation:
     if not isinstance(chain, str) or not isinstance(op, str):
         raise TraceError(number, 'an operation has "chain" and "op", both strings')
     if op not in OPS:
-        raise TraceError(number, f"unknown op {op!r}; known are {', '.join(sorted(OPS))}")
+        raise TraceError(number, f"unknown op {shortened(op)}; known are {', '.join(sorted(OPS))}")
     return Operation(number, chain, op, fields)
 
 
@@ -182,12 +233,19 @@ def _thought(chain: ThoughtChain, operation: Operation) -> Thought:
         branch_id=branch_id,
         branch_from_thought_number=(operation.get("parent", int) or None) if opens else None,
         is_revision=operation.op == "revise",
-        revises_thought_number=operation.get("revises", int),
+        revises_thought_number=_revised(chain, operation),
         parent_thought_id=parent_id,
         claimed_at=_claimed_at(operation),
         source=operation.source,
         metadata=operation.meta,
     )
+
+
+def _revised(chain: ThoughtChain, operation: Operation) -> int | None:
+    revised = operation.get("revises", int)
+    if revised is not None and uuid5(chain.id, str(revised)) not in chain.steps.sequences:
+        raise TraceError(operation.line, f"thought {revised} is not there to be revised")
+    return revised
 
 
 def _place(chain: ThoughtChain, operation: Operation) -> tuple[str | None, UUID | None]:
@@ -222,4 +280,6 @@ def _claimed_at(operation: Operation) -> datetime | None:
         moment = datetime.fromisoformat(at)
         return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise TraceError(operation.line, f'"at" is not a moment in ISO 8601: {at!r}') from error
+        raise TraceError(
+            operation.line, f'"at" is not a moment in ISO 8601: {shortened(at)}'
+        ) from error

@@ -6,6 +6,7 @@ log is not as it was recorded; Python itself exits 1 on a crash.
 
 import io
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -28,6 +29,22 @@ def _serves(arguments: list[str]) -> bool:
 
 def _run(wire: Wire | None) -> None:
     _mend_streams()
+    try:
+        if wire is None:
+            # A command that is ended gives the embedded database up like one that ends.
+            for number in (signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    signal.signal(number, _end)
+        _run_command(wire)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+
+
+def _end(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def _run_command(wire: Wire | None) -> None:
     # Only now: importing them takes longer than anything above, and may print.
     from ledger.database import DriverError  # noqa: PLC0415
     from ledger.errors import LedgerError, TamperedEventError  # noqa: PLC0415
@@ -44,8 +61,6 @@ def _run(wire: Wire | None) -> None:
     except DriverError as error:
         reason = str(error).strip().partition("\n")[0]
         _refuse(f"the database failed ({reason}); try again when it is well", NO_ANSWER)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         # The reader of our output, head or less, has seen enough.
         _forget_output()

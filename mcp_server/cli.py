@@ -1,6 +1,7 @@
 """The command ``thought-ledger``: ``serve`` here, and the commands of the other two packages."""
 
 import os
+import sys
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ import ledger.cli
 import projections.cli
 from ledger.limits import ID_CHARACTERS_MAX, recordable_name
 from ledger.options import DatabaseUrl, DataDir, settings_of
+from mcp_server.version import package_version
 from mcp_server.wire import Wire
 
 TOOLSETS = ("compat",)
@@ -22,6 +24,27 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"thought-ledger {package_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version and exit.",
+            is_eager=True,
+            callback=_print_version,
+        ),
+    ] = False,
+) -> None:
+    """Keep every thought of an agent as an immutable event in PostgreSQL."""
 
 
 @app.command()
@@ -57,17 +80,19 @@ def serve(
     # Imports the SDK, half a second that no other command should wait for.
     from mcp_server.serving import ServeOptions, run  # noqa: PLC0415
 
+    wire = context.obj
+    assert isinstance(wire, Wire)
     for name in toolsets.split(","):
         if name.strip() not in TOOLSETS:
-            raise typer.BadParameter(f"no toolset {name!r}; there are {', '.join(TOOLSETS)}")
+            raise typer.BadParameter(f"no toolset {name!r}; known: {', '.join(TOOLSETS)}")
+    if os.isatty(wire.input_fd):
+        print("waiting for an MCP client on standard input; Ctrl-D ends it", file=sys.stderr)
     silent = os.environ.get("DISABLE_THOUGHT_LOGGING", "").lower() == "true"
     if session is not None and len(session) > ID_CHARACTERS_MAX:
         raise typer.BadParameter(f"a session's name has at most {ID_CHARACTERS_MAX} characters")
     session = session and recordable_name(session)
     options = ServeOptions(session, worker, echo_thoughts and not silent)
     settings = settings_of(data_dir, database_url, actor)
-    wire = context.obj
-    assert isinstance(wire, Wire)
     raise typer.Exit(run(settings, options, wire))
 
 

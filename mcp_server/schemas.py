@@ -7,7 +7,7 @@ from typing import Any
 
 SEQUENTIALTHINKING_DESCRIPTION = """\
 Think a problem through one recorded step at a time. Every thought is kept in a durable ledger: it \
-can be revised, branched from, searched and resumed later, also by other agents.
+can be revised, branched from and resumed later, also by other agents.
 
 Use it when a task needs several dependent steps, when the plan may have to change on the way, \
 when alternatives should be weighed, or when the reasoning must survive a lost context. Skip it \
@@ -21,8 +21,8 @@ How to use it well:
 every thought on that branch.
 - Before the end, state a hypothesis and check it against your earlier thoughts.
 - Set nextThoughtNeeded to false only with the conclusion. thoughtNumber 1 then starts a new chain.
-- The answer names the chain_id. Pass it to go on with that chain later or from elsewhere; leave \
-it out to stay with the current one.
+- The answer names the chain_id. Send it with every call that is to go on with that chain later or \
+from elsewhere; leave it out to stay with the current one.
 - Repeat a call whose answer was lost with the same requestId: it is recorded once."""
 
 SEQUENTIALTHINKING_SCHEMA: dict[str, Any] = {
@@ -71,13 +71,13 @@ SEQUENTIALTHINKING_SCHEMA: dict[str, Any] = {
         },
         "chain_id": {
             "type": "string",
-            "description": "UUID of the chain to add to, from an earlier answer; "
+            "description": "UUID of the chain this call adds to, from an earlier answer; "
             "by default the current one",
         },
         "requestId": {
             "type": "string",
-            "description": "Your own id of this call, 255 characters at most; "
-            "a repetition is recorded once",
+            "description": "An id nobody used before, such as a fresh UUID; the call sent again "
+            "with the same id is recorded once",
         },
     },
     "required": ["thought", "nextThoughtNeeded", "thoughtNumber", "totalThoughts"],

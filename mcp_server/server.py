@@ -7,7 +7,6 @@ derive schemas, coerce arguments and word errors themselves.
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from uuid import uuid4
 
@@ -25,14 +24,15 @@ from mcp_types import (
     TextContent,
 )
 
+from ledger.display import shortened
 from ledger.errors import LedgerError
 from ledger.header import Context
 from ledger.limits import recordable_name
 from mcp_server.inputs import InputError
 from mcp_server.source import LedgerSource
 from mcp_server.tools.tool import LedgerTool
+from mcp_server.version import NAME, package_version
 
-NAME = "thought-ledger"
 LISTS_CACHED = CacheHint(ttl_ms=300_000, scope="public")
 
 INSTRUCTIONS = """\
@@ -60,7 +60,9 @@ def build_server(
         tool = by_name.get(params.name)
         if tool is None:
             names = ", ".join(by_name)
-            raise MCPError(INVALID_PARAMS, f"there is no tool {params.name!r}; the tools: {names}")
+            raise MCPError(
+                INVALID_PARAMS, f"there is no tool {shortened(params.name)}; the tools: {names}"
+            )
         try:
             said = tool.parse(params.arguments or {})
             context = replace(_context(request, actor), request_id=said.request_id)
@@ -85,14 +87,6 @@ def build_server(
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-def package_version() -> str:
-    """The installed version; of a source tree that was never installed, 0."""
-    try:
-        return version(NAME)
-    except PackageNotFoundError:
-        return "0"
 
 
 def _context(request: ServerRequestContext[Any], actor: str | None) -> Context:

@@ -55,7 +55,10 @@ class LedgerSource:
         try:
             await asyncio.to_thread(self._database.open)
         except LedgerError as error:
+            repeated = str(error) == str(self.error)
             self.error = error
+            if repeated:
+                raise
             logger.error("%s", error)  # noqa: TRY400 - a sentence for the operator, no traceback
             raise
         self.error = None

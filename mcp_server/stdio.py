@@ -5,6 +5,8 @@ cannot read without a word, and lives on when the client has stopped reading.
 """
 
 import asyncio
+import logging
+import os
 import signal
 import sys
 from collections.abc import Generator
@@ -30,6 +32,13 @@ IN_FLIGHT_MAX = 1_000
 # be read.  A client that closes a pipe soon loses patience; a file says nothing about its reader.
 PIPE_GRACE_SECONDS = 0.25
 FILE_GRACE_SECONDS = 30.0
+
+# What is being recorded when the end comes is waited for; but a database that hangs must not keep
+# a process for ever that nobody talks to any more.
+STUCK_SECONDS_MAX = 5.0
+STUCK_EXIT_CODE = 2
+
+logger = logging.getLogger("thought-ledger")
 
 
 async def serve_stdio(server: Server[Any], wire: Wire | None = None) -> None:
@@ -136,6 +145,8 @@ class StdioConnection:
         asyncio.get_running_loop().call_later(self._grace_seconds, self._hurry)
 
     def _hurry(self) -> None:
+        if not self._hurried:
+            asyncio.get_running_loop().call_later(STUCK_SECONDS_MAX, _end_process)
         self._hurried = True
         self._output.hurry()
         self._settled.set()
@@ -146,6 +157,11 @@ class StdioConnection:
 
     async def _settle_unanswered(self) -> None:
         self._settle()
+
+
+def _end_process() -> None:
+    logger.error("the database does not answer: ended, and what was in flight may be recorded")
+    os._exit(STUCK_EXIT_CODE)
 
 
 @contextmanager

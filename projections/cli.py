@@ -1,7 +1,7 @@
 """The operators' door: run a worker, see how far the read models are; and the list of chains."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Annotated
 
@@ -9,8 +9,8 @@ import orjson
 import typer
 
 from ledger.database import Database, Role
-from ledger.display import print_table, printable
-from ledger.options import DatabaseUrl, DataDir, Json, settings_of
+from ledger.display import print_table, printable, printing
+from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
 from projections import queries
 from projections.stopping import Stop, stop_process
 from projections.thoughts import Thoughts
@@ -39,31 +39,21 @@ def chains(
 
     Only those that can be gone on with, active or paused, unless all are asked for.
     """
-    with Database(settings_of(data_dir, database_url)) as database:
+    with opened(settings_of(data_dir, database_url)) as database:
         if not catch_up(database.connector(Role.PROJECTOR), Thoughts(), CATCH_UP_SECONDS_MAX):
             _say("the list is behind the log; `thought-ledger projections status` tells how far")
         with database.connector(Role.READER).connect() as connection:
             found = queries.chains(connection, every_status=show_all)
-    if as_json:
-        _print_json(found)
-        return
-    if not found:
-        others = "" if show_all else " that can be gone on with; --all lists the others as well"
-        print(f"no chains{others}", file=sys.stderr)
-        return
-    print_table(
-        ("chain", "status", "thoughts", "updated", "title"),
-        [
-            (
-                str(row.id),
-                row.status,
-                str(row.thoughts),
-                row.updated_at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
-                row.title,
-            )
-            for row in found
-        ],
-    )
+            others = not found and bool(queries.chains(connection, every_status=True))
+    with printing():
+        if as_json:
+            _print_json(found)
+        elif found:
+            _print_chains(found)
+        elif others:
+            print("no active or paused chains; --all lists the others", file=sys.stderr)
+        else:
+            print("no chains yet; `thought-ledger serve` records them", file=sys.stderr)
 
 
 @app.command()
@@ -74,7 +64,10 @@ def run(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Keep the read models up to date, in the foreground, until interrupted."""
+    """Keep the read models up to date.
+
+    In the foreground, until interrupted.
+    """
     settings = settings_of(data_dir, database_url)
     with Stop() as stop:
         stop_process(stop, until_eof=until_eof)
@@ -90,25 +83,45 @@ def status(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Show how far each generation of each read model is behind the log."""
+    """Show how far the read models are behind."""
     with (
-        Database(settings_of(data_dir, database_url)) as database,
+        opened(settings_of(data_dir, database_url)) as database,
         database.connector(Role.READER).connect() as connection,
     ):
         found = queries.status(connection)
-    if as_json:
-        _print_json(found)
-        return
-    if not found:
-        print(
-            "no read model has been built; a worker does it "
-            "(`thought-ledger serve` or `thought-ledger projections run`)",
-            file=sys.stderr,
-        )
-        return
+    with printing():
+        if as_json:
+            _print_json(found)
+        elif found:
+            _print_status(found)
+        else:
+            print(
+                "no read model has been built; a worker does it "
+                "(`thought-ledger serve` or `thought-ledger projections run`)",
+                file=sys.stderr,
+            )
+
+
+def _print_chains(found: Sequence[queries.ChainLine]) -> None:
+    print_table(
+        ("chain", "status", "thoughts", "updated", "title"),
+        [
+            (
+                str(row.id),
+                row.status,
+                str(row.thoughts),
+                row.updated_at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
+                row.title or "(untitled)",
+            )
+            for row in found
+        ],
+    )
+
+
+def _print_status(found: Sequence[queries.GenerationStatus]) -> None:
     titles = ("name", "generation", "state", "position", "head", "lag", "seconds", "parked")
     print_table(
-        (*titles, "leader pid"),
+        (*titles, "leader session"),
         [
             (
                 row.name,

@@ -5,6 +5,7 @@ a worker that stands by has one.
 """
 
 import selectors
+import time
 from collections.abc import Callable
 
 import psycopg
@@ -23,6 +24,7 @@ from projections.wait import wait_for
 
 # In case a notification is lost; also how long at most a dead listener goes unnoticed.
 POLL_SECONDS = 1.0
+FINISH_SECONDS_MAX = 0.2
 BACKOFF_SECONDS_MIN = 0.05
 BACKOFF_SECONDS_MAX = 1.0
 
@@ -81,6 +83,7 @@ class Worker:
         self._note = note or say
         self._stop = stop
         self._pause_seconds = BACKOFF_SECONDS_MIN
+        self._failure: str | None = None
 
     def run(self) -> None:
         """Lead or stand by; ends half a second after *stop* is set, with the batch in hand done.
@@ -131,17 +134,23 @@ class Worker:
             while not self._stop.is_set():
                 while follower.step() and not self._stop.is_set():
                     pass
-                self._pause_seconds = BACKOFF_SECONDS_MIN
+                self._pause_seconds, self._failure = BACKOFF_SECONDS_MIN, None
                 if not selector.select(POLL_SECONDS):
                     follower.check()
                 for _ in listener.notifies(timeout=0):
                     pass
+        # What was recorded last is seen by readers as well, if it is not too much.
+        deadline = time.monotonic() + FINISH_SECONDS_MAX
+        while time.monotonic() < deadline and follower.step():
+            pass
 
     def _back_off(self, error: Exception) -> None:
         if self._stop.is_set():
             return
         reason = str(error).strip().partition("\n")[0]
-        self._say(f"the database failed ({reason}); trying again")
+        if reason != self._failure:
+            self._failure = reason
+            self._say(f"the database failed ({reason}); trying again")
         self._stop.wait(self._pause_seconds)
         self._pause_seconds = min(2 * self._pause_seconds, BACKOFF_SECONDS_MAX)
         self._connector.revive()

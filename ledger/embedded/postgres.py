@@ -95,6 +95,9 @@ class EmbeddedPostgres:
             self._forget_after_fork()
             if self._home and self._lease is not None and _serves(self._home):
                 return
+            if self._lease is not None and not (self._data_dir / "pg" / "PG_VERSION").exists():
+                # An empty cluster in its place would take thoughts as if nothing had been lost.
+                raise DataDirectoryError(self._data_dir, "it was removed or moved while in use")
             home = open_home(self._data_dir)
             with home.locked():
                 kept = self._lease is not None and home.is_current(self._lease, LEASE)

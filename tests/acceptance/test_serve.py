@@ -1,15 +1,18 @@
 """The stdio transport: every request is answered, and every kind of end is a clean one."""
 
 import json
+import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.client import Server, thought
+from tests.acceptance.client import REPOSITORY, Server, thought
 from tests.acceptance.product import (
     THOUGHTS,
     children,
+    command_line,
     database,
     eventually,
     postmaster,
@@ -19,6 +22,7 @@ from tests.acceptance.product import (
 )
 
 LINE_BYTES_MAX = 10 << 20
+HANGING_SECONDS_MAX = 30
 
 
 def tools_call(request_id, **arguments):
@@ -143,6 +147,48 @@ def test_the_next_start_after_kill_9_of_the_last_server_adopts_its_postgresql(da
     with database(data_dir) as connection:
         recorded = [e.payload["text"] for e in read_log(connection) if e.topic in THOUGHTS]
     assert recorded == ["one", "two"]
+    eventually(lambda: postmaster(data_dir) is None, 20, "the end of PostgreSQL")
+
+
+def test_a_database_that_hangs_does_not_keep_the_server_for_ever(data_dir):
+    server = Server(data_dir, "--no-worker")
+    with server:
+        server.think("one", number=1)["chain_id"]
+        frozen = [postmaster(data_dir), *children(postmaster(data_dir))]
+        for pid in frozen:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            server.send_call("sequentialthinking", thought("two", number=2))
+            assert server.interrupt(signal.SIGTERM, timeout=HANGING_SECONDS_MAX) == 2
+        finally:
+            for pid in frozen:
+                os.kill(pid, signal.SIGCONT)
+            server.kill()
+
+
+def test_a_data_directory_that_was_moved_away_is_not_made_anew(data_dir):
+    with Server(data_dir, "--no-worker", exit_code=0) as server:
+        server.think("one", number=1)["chain_id"]
+        os.kill(postmaster(data_dir), signal.SIGQUIT)
+        moved = data_dir.with_name(data_dir.name + "-moved")
+        data_dir.rename(moved)
+        try:
+            refused = server.think("two", number=2, timeout=60)
+            assert refused.outcome == "isError"
+            assert not data_dir.exists()
+        finally:
+            moved.rename(data_dir)
+
+
+def test_a_command_that_is_ended_leaves_no_postgresql_behind(data_dir):
+    command = subprocess.Popen(
+        command_line("projections", "run", data_dir=data_dir), cwd=REPOSITORY
+    )
+    eventually(lambda: postmaster(data_dir) is not None, 20, "PostgreSQL")
+
+    command.terminate()
+
+    command.wait(20)
     eventually(lambda: postmaster(data_dir) is None, 20, "the end of PostgreSQL")
 
 

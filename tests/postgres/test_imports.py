@@ -161,3 +161,51 @@ def test_a_chain_imported_whole_and_gone_on_with_is_left_as_it_is(database, brin
 
     assert imported.added == 0
     assert texts(database, "a")[-1] == "more"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"content": "another text"},
+        {"n": 9, "content": "c/2"},
+        {"meta": {"value": 1}},
+    ],
+    ids=["text", "number", "meta"],
+)
+def test_a_chain_of_the_same_name_that_says_something_else_is_left_alone(bring, database, other):
+    bring(chain("c", 2))
+    before = events_in(database)
+    changed = chain("c", 2, ends=False)
+    changed[2] |= other
+
+    with pytest.raises(ChangedChainError) as refusal:
+        bring(changed)
+
+    assert refusal.value.line == 3
+    assert events_in(database) == before
+
+
+def test_two_imports_of_the_same_file_at_once_record_it_once(database, tmp_path):
+    operations = [o for name in "abcdefgh" for o in chain(name, 12)]
+    path = tmp_path / "traces.jsonl"
+    path.write_bytes(b"\n".join(map(orjson.dumps, operations)))
+
+    async def run() -> list[Imported]:
+        async with Ledger(database) as one, Ledger(database) as other:
+            imports = (import_traces(each, CONTEXT, path, nothing) for each in (one, other))
+            return await asyncio.gather(*imports)
+
+    done = asyncio.run(run())
+
+    assert sum(each.added for each in done) == len(operations)
+    assert events_in(database) == len(operations)
+
+
+def nothing(_):
+    pass
+
+
+def events_in(database) -> int:
+    with database.connector(Role.READER).connect() as connection:
+        (found,) = connection.execute("SELECT count(*) FROM ledger.events").fetchone()
+    return found
