@@ -17,6 +17,7 @@ from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
 from ledger.database import Connector, DatabaseUnavailableError
+from ledger.embedded import DataDirectoryError
 from ledger.errors import AppenderBusyError, LedgerError, OutcomeUnknownError
 
 # Half of what many agents have waiting: while one half is committed the other half decides.
@@ -223,6 +224,8 @@ async def connect_until(connector: Connector, deadline: float) -> AsyncConnectio
             failure: LedgerError = error
         try:
             await asyncio.to_thread(connector.revive)
+        except DataDirectoryError:
+            raise  # waiting mends nothing here
         except LedgerError as error:
             failure = error
         if time.monotonic() > deadline:
