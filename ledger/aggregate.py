@@ -253,6 +253,9 @@ class ThoughtChain(BaseAggregate[UUID]):
             raise ThoughtExistsError(self.id, thought_id)
         if thought.branch_id is not None and thought.branch_id in self.closed:
             raise BranchClosedError(self.id, thought.branch_id)
+        parent_id = thought.parent_thought_id
+        if parent_id is not None and parent_id not in self.steps.sequences:
+            raise ThoughtNotFoundError(self.id, parent_id)
 
     def _record(self, thought_id: UUID, thought: Thought) -> None:
         self._check_thought(thought_id, thought)

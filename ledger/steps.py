@@ -53,12 +53,16 @@ class Steps:
 
     def is_abandoned(self, thought_id: UUID) -> bool:
         """Whether the thought, or any thought above it, was given up as a dead end."""
+        if not self.given_up:
+            return False
         above: UUID | None = thought_id
-        while above is not None and self.given_up:
+        # A parent was recorded before its child, whatever somebody wrote into the log since.
+        before = len(self.recorded) + 1
+        while above is not None and (sequence := self.sequences.get(above, before)) < before:
             if above in self.given_up:
                 return True
-            sequence = self.sequences.get(above)
-            above = self.recorded[sequence - 1].parent_thought_id if sequence else None
+            before = sequence
+            above = self.recorded[sequence - 1].parent_thought_id
         return False
 
     def add(self, event: ThoughtEvent) -> None:

@@ -416,6 +416,25 @@ def test_a_dead_end_is_found_only_when_nothing_else_has_its_number():
     assert chain.steps.find(1) == dead
 
 
+def test_a_parent_that_is_not_there_is_refused():
+    chain = start()
+    missing = uuid4()
+
+    with pytest.raises(ThoughtNotFoundError) as refusal:
+        add(chain, 1, parent_thought_id=missing)
+
+    assert refusal.value.thought == missing
+    assert chain.thought_count == 0
+
+
+def test_a_thought_is_not_its_own_parent():
+    chain = start()
+    thought_id = uuid4()
+
+    with pytest.raises(ThoughtNotFoundError):
+        chain.add_thought(thought_id, a_thought(parent_thought_id=thought_id))
+
+
 # Dead ends
 
 
