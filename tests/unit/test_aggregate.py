@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledger.aggregate import Status, ThoughtChain
@@ -724,6 +724,7 @@ def test_the_histories_of_these_tests_meet_refusals_and_every_kind_of_event():
     seen: set[str] = set()
     refused: set[str] = set()
 
+    @settings(max_examples=400)
     @given(said=command_lists)
     def live(said: list[Command]) -> None:
         chain = begun()

@@ -187,10 +187,10 @@ def test_a_server_somebody_started_by_hand_is_left_alone(used_dir, tmp_path):
         shutil.rmtree(elsewhere)
 
 
-def test_a_directory_deleted_under_the_server_can_be_left_and_made_again(used_dir):
-    left, again = EmbeddedPostgres(used_dir), EmbeddedPostgres(used_dir)
+def test_a_directory_deleted_under_its_users_is_made_anew_by_the_next_one_only(used_dir):
+    left, still_there = EmbeddedPostgres(used_dir), EmbeddedPostgres(used_dir)
     left.start()
-    again.start()
+    still_there.start()
     processes = processes_of(used_dir)
     shutil.rmtree(used_dir)
     # It would end by itself, within a minute.
@@ -199,8 +199,10 @@ def test_a_directory_deleted_under_the_server_can_be_left_and_made_again(used_di
             os.kill(pid, signal.SIGKILL)
 
     left.stop()
-    again.start()
-
-    assert ask(again, "SELECT 1") == 1
-    again.stop()
+    with pytest.raises(DataDirectoryError):
+        still_there.start()
+    still_there.stop()
+    assert not used_dir.exists()
+    with EmbeddedPostgres(used_dir) as again:
+        assert ask(again, "SELECT 1") == 1
     assert processes_of(used_dir) == []
