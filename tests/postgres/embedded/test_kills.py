@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from ledger.embedded import (
+    DataDirectoryError,
     EmbeddedPostgres,
     UnknownServerError,
 )
