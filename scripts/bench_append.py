@@ -6,34 +6,37 @@ Rounds alternate, and medians of rounds are printed, because machines are noisy.
 """
 
 import asyncio
-import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import psycopg
+from bench_stdio import (
+    INSERT_RAW,
+    ROUNDS,
+    TEXT,
+    bench_start,
+    bench_stdio,
+    ms,
+    percentiles,
+)
 
 from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Database
+from ledger.events import ChainEvent
 from ledger.header import Context
 from ledger.serialization import encode
 from ledger.settings import Settings
 from ledger.thought import Thought
 
-ROUNDS = 5
 SECONDS = 1.5
-CALLS = 1_000
 RAW_CONNECTIONS_MAX = 32
 CONTEXT = Context(actor="bench", client="bench", client_version="1")
-TEXT = "The thought of a model that explains what it holds true and why, at some length. " * 4
 
 CREATE_RAW = """
     CREATE TABLE IF NOT EXISTS public.raw (
@@ -45,20 +48,7 @@ CREATE_RAW = """
         PRIMARY KEY (originator_id, originator_version)
     )
 """
-INSERT_RAW = """
-    INSERT INTO public.raw (originator_id, originator_version, topic, state)
-    VALUES (%s, %s, 'thought.added', %s) RETURNING notification_id
-"""
 
-STOCK_SERVER = """
-from mcp.server import MCPServer
-server = MCPServer("stock", log_level="ERROR")
-@server.tool()
-async def sequentialthinking(thought: str, nextThoughtNeeded: bool, thoughtNumber: int,
-                             totalThoughts: int) -> dict[str, int]:
-    return {"thoughtNumber": thoughtNumber}
-server.run("stdio")
-"""
 
 Step = Callable[[], Awaitable[None]]
 
@@ -71,120 +61,13 @@ def main() -> None:
             admin = database.embedded.conninfo() if database.embedded else ""
             with psycopg.connect(admin, autocommit=True) as connection:
                 connection.execute(CREATE_RAW)
-            bench_stdio(data_dir, admin)
+            bench_stdio(data_dir, admin, encode(thought_event(), CONTEXT))
             asyncio.run(bench_tasks(database, admin))
             asyncio.run(bench_chain_length(database))
             asyncio.run(bench_cold_read(database))
             bench_start(data_dir)
         finally:
             database.close()
-
-
-# -- The stdio call -------------------------------------------------------------------------------
-
-
-class Client:
-    """A raw client: one line out, one line in."""
-
-    def __init__(self, command: list[str]) -> None:
-        self.started = time.perf_counter()
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        client = {"name": "bench", "version": "1"}
-        opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}
-        self.ask("initialize", opening)
-        self.seconds_to_answer = time.perf_counter() - self.started
-        self.send({"method": "notifications/initialized"})
-
-    def send(self, message: dict[str, object]) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        self.process.stdin.flush()
-
-    def ask(self, method: str, params: dict[str, object]) -> dict[str, object]:
-        assert self.process.stdout is not None
-        self.send({"id": 1, "method": method, "params": params})
-        return json.loads(self.process.stdout.readline())
-
-    def think(self, number: int) -> None:
-        arguments = {
-            "thought": TEXT,
-            "nextThoughtNeeded": True,
-            "thoughtNumber": number,
-            "totalThoughts": number,
-        }
-        answer = self.ask("tools/call", {"name": "sequentialthinking", "arguments": arguments})
-        result = answer["result"]
-        assert isinstance(result, dict)
-        assert not result.get("isError"), answer
-
-    def resident_mib(self) -> float:
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
-    def close(self) -> float:
-        """End it; the seconds that took."""
-        assert self.process.stdin is not None
-        start = time.perf_counter()
-        self.process.stdin.close()
-        self.process.wait()
-        return time.perf_counter() - start
-
-
-@contextmanager
-def client_of(*arguments: str):
-    client = Client([sys.executable, *arguments])
-    try:
-        yield client
-    finally:
-        client.close()
-
-
-def bench_stdio(data_dir: str, admin: str) -> None:
-    payload = encode(thought_event(), CONTEXT)
-    ours_p50, stock_p50, raw_p50, ours_p99, worker_p50 = [], [], [], [], []
-    with (
-        client_of("-m", "mcp_server", "serve", "--data-dir", data_dir, "--no-worker") as ours,
-        client_of("-c", STOCK_SERVER) as stock,
-        psycopg.connect(admin, autocommit=True) as connection,
-    ):
-        for client in (ours, stock):
-            latencies(client.think, 100)
-        for _ in range(ROUNDS):
-            mine = latencies(ours.think, CALLS)
-            ours_p50.append(mine[0])
-            ours_p99.append(mine[1])
-            stock_p50.append(latencies(stock.think, CALLS)[0])
-            chain_id = uuid4()
-            raw_p50.append(
-                latencies(
-                    lambda n, c=chain_id: connection.execute(
-                        INSERT_RAW, (c, n, payload), prepare=True
-                    ).fetchone(),
-                    CALLS,
-                )[0]
-            )
-    with client_of("-m", "mcp_server", "serve", "--data-dir", data_dir) as beside:
-        latencies(beside.think, 300)
-        worker_p50.extend(latencies(beside.think, CALLS)[0] for _ in range(ROUNDS))
-    mine, stock, raw = map(statistics.median, (ours_p50, stock_p50, raw_p50))
-    print("stdio call, sequential")
-    print(f"  sequentialthinking           p50 {ms(mine)}  p99 {ms(statistics.median(ours_p99))}")
-    print(f"  the same beside its worker   p50 {ms(statistics.median(worker_p50))}")
-    print(f"  empty tool on stock stdio    p50 {ms(stock)}")
-    print(f"  raw INSERT commit            p50 {ms(raw)}")
-    print(f"  ratio to stock + raw         {mine / (stock + raw):.2f}   (target <= 1.0)")
-
-
-def latencies(call: Callable[[int], object], count: int) -> tuple[float, float]:
-    """p50 and p99 in seconds."""
-    taken = []
-    for number in range(2, count + 2):
-        start = time.perf_counter()
-        call(number)
-        taken.append(time.perf_counter() - start)
-    return percentiles(taken)
 
 
 # -- Appends in process ---------------------------------------------------------------------------
@@ -195,7 +78,8 @@ async def bench_tasks(database: Database, admin: str) -> None:
     payload = encode(thought_event(), CONTEXT)
     async with Ledger(database) as ledger:
         for tasks in (1, 8, 32, 256):
-            ours, raw = [], []
+            ours: list[tuple[float, float, float]] = []
+            raw: list[tuple[float, float, float]] = []
             for _ in range(ROUNDS):
                 connections = min(tasks, RAW_CONNECTIONS_MAX)
                 raw.append(await drive(raw_inserter(admin, payload), connections))
@@ -266,7 +150,7 @@ async def bench_chain_length(database: Database) -> None:
         p50: dict[UUID, list[float]] = {short.chain_id: [], long.chain_id: []}
         for _ in range(ROUNDS * 2):
             for chain_id, medians in p50.items():
-                taken = []
+                taken: list[float] = []
                 for _ in range(500):
                     start = time.perf_counter()
                     await ledger.think(CONTEXT, chain_id, thought(), lambda _: {})
@@ -281,7 +165,7 @@ async def bench_chain_length(database: Database) -> None:
 async def bench_cold_read(database: Database) -> None:
     async with Ledger(database) as ledger:
         begun = await ledger.begin(CONTEXT, chain_of(500), {})
-    taken = []
+    taken: list[float] = []
     for _ in range(20):
         async with Ledger(database) as ledger:
             await ledger.session_chains("connect")
@@ -289,21 +173,6 @@ async def bench_cold_read(database: Database) -> None:
             await ledger.chain(begun.chain_id)
             taken.append(time.perf_counter() - start)
     print(f"a chain of 500 thoughts, read cold  p50 {ms(percentiles(taken)[0])}  (target <= 10 ms)")
-
-
-def bench_start(data_dir: str) -> None:
-    starts, ends, resident = [], [], []
-    for _ in range(10):
-        client = Client([sys.executable, "-m", "mcp_server", "serve", "--data-dir", data_dir])
-        latencies(client.think, 200)
-        starts.append(client.seconds_to_answer)
-        resident.append(client.resident_mib())
-        ends.append(client.close())
-    print(
-        f"spawn to initialize answered  p50 {statistics.median(starts):.2f} s  (target <= 1.0 s)\n"
-        f"end of input to exit          p50 {statistics.median(ends):.2f} s  (target < 1 s)\n"
-        f"resident memory               {statistics.median(resident):.0f} MiB  (target <= 120)"
-    )
 
 
 # -- Small things ---------------------------------------------------------------------------------
@@ -322,17 +191,8 @@ def chain_of(thoughts: int) -> ThoughtChain:
     return chain
 
 
-def thought_event():
+def thought_event() -> ChainEvent:
     return chain_of(1).collect()[1]
-
-
-def percentiles(taken: list[float]) -> tuple[float, float]:
-    ordered = sorted(taken)
-    return statistics.median(ordered), ordered[int(len(ordered) * 0.99) - 1]
-
-
-def ms(seconds: float) -> str:
-    return f"{seconds * 1_000:.2f} ms"
 
 
 async def nothing() -> None: ...

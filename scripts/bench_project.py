@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -104,7 +104,7 @@ def _events(*, mixed: bool) -> Iterator[ChainEvent]:
         chain = chains[number % CHAINS_AT_ONCE % len(chains)]
         round_ = number // CHAINS_AT_ONCE
         if mixed and round_ % 10 == 9 and chain.steps:
-            chain.abandon_thought(chain.steps[-1].thought_id)
+            chain.abandon_thought(chain.steps.recorded[-1].thought_id)
         elif mixed and round_ % 10 in (3, 6):
             chain.pause()
             chain.resume()
@@ -195,7 +195,7 @@ async def _see(
 
 
 @contextmanager
-def _database() -> Iterator[Database]:
+def _database() -> Generator[Database]:
     with (
         tempfile.TemporaryDirectory(prefix="tl-bench-", ignore_cleanup_errors=True) as data_dir,
         Database(Settings(data_dir=Path(data_dir))) as database,
@@ -204,7 +204,7 @@ def _database() -> Iterator[Database]:
 
 
 @contextmanager
-def _worker(database: Database) -> Iterator[None]:
+def _worker(database: Database) -> Generator[None]:
     assert database.embedded is not None
     command = [sys.executable, "-m", "projections", "run", "--until-eof"]
     url = f"--database-url={database.embedded.conninfo()}"
