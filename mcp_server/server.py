@@ -6,7 +6,6 @@ derive schemas, coerce arguments and word errors themselves.
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -65,7 +64,7 @@ def build_server(
             )
         try:
             said = tool.parse(params.arguments or {})
-            context = replace(_context(request, actor), request_id=said.request_id)
+            context = _context(request, actor, said.request_id)
             return _result(await tool.run(await source.get(), context, said))
         except (InputError, LedgerError) as refusal:
             return _refusal(str(refusal))
@@ -89,11 +88,18 @@ def build_server(
     )
 
 
-def _context(request: ServerRequestContext[Any], actor: str | None) -> Context:
+def _context(
+    request: ServerRequestContext[Any], actor: str | None, request_id: str | None
+) -> Context:
     said = request.session.client_params
     client = recordable_name(said.client_info.name) if said else None
     client_version = recordable_name(said.client_info.version) if said else None
-    return Context(actor=actor or client or "agent", client=client, client_version=client_version)
+    return Context(
+        actor=actor or client or "agent",
+        client=client,
+        client_version=client_version,
+        request_id=request_id,
+    )
 
 
 def _refusal(sentence: str) -> CallToolResult:
