@@ -10,6 +10,7 @@ import ledger.cli
 import projections.cli
 from ledger.limits import ID_CHARACTERS_MAX, recordable_name
 from ledger.options import DatabaseUrl, DataDir, settings_of
+from mcp_server.client_config import Client, own_command, snippet, where
 from mcp_server.version import package_version
 from mcp_server.wire import Wire
 
@@ -94,6 +95,29 @@ def serve(
     options = ServeOptions(session, worker, echo_thoughts and not silent)
     settings = settings_of(data_dir, database_url, actor)
     raise typer.Exit(run(settings, options, wire))
+
+
+@app.command()
+def config(
+    client: Annotated[Client, typer.Argument(help="Which client.", show_default=False)],
+    session: Annotated[
+        str | None,
+        typer.Option(help="Let every start go on where this session stopped.", show_default=False),
+    ] = None,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Print what an MCP client is to be told.
+
+    The snippet goes to standard output, where to put it to standard error.  A database URL is
+    better given to the client as an environment variable when it holds a password.
+    """
+    command = [*own_command(), "serve"]
+    for option, value in (("session", session), ("database-url", database_url)):
+        command += [f"--{option}", value] if value else []
+    command += ["--data-dir", str(data_dir.absolute())] if data_dir else []
+    print(f"# {where(client, command)}", file=sys.stderr)
+    print(snippet(client, command))
 
 
 ledger.cli.register(app)
