@@ -30,7 +30,7 @@ IN_FLIGHT_MAX = 1_000
 
 # How long calls in flight may go on after the end of input, and how long their answers may take to
 # be read.  A client that closes a pipe soon loses patience; a file says nothing about its reader.
-PIPE_GRACE_SECONDS = 0.25
+PIPE_GRACE_SECONDS = 0.5
 FILE_GRACE_SECONDS = 30.0
 
 # What is being recorded when the end comes is waited for; but a database that hangs must not keep

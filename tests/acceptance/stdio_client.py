@@ -12,7 +12,8 @@ from pathlib import Path
 REPOSITORY = Path(__file__).parents[2]
 SERVER = [sys.executable, "-m", "tests.acceptance.echo_server"]
 WAIT_SECONDS_MAX = 15
-EXIT_SECONDS_MAX = 1.0
+# Promised is one second, which scripts/bench measures; here the machine may be busy.
+EXIT_SECONDS_MAX = 5.0
 
 INITIALIZE = {
     "jsonrpc": "2.0",
