@@ -15,6 +15,7 @@ from ledger.errors import (
     BranchClosedError,
     BranchNotFoundError,
     ChainNotActiveError,
+    ReferenceOutOfRangeError,
     ThoughtExistsError,
     ThoughtNotFoundError,
     TransitionError,
@@ -64,12 +65,14 @@ class ThoughtChain(BaseAggregate[UUID]):
     # State is thin, what the next decision needs, so that thousands of chains fit in memory.
     status: Status
     session_id: str | None
+    source: str | None
     steps: Steps
     closed: dict[str, str]
 
     def __init__(self) -> None:
         self.status = Status.ACTIVE
         self.session_id = None
+        self.source = None
         self.steps = Steps()
         self.closed = {}
 
@@ -134,6 +137,12 @@ class ThoughtChain(BaseAggregate[UUID]):
         if not thought.next_thought_needed and thought.branch_id is None:
             self.trigger_event(ChainCompleted, reason=None, conclusion=None, metadata=None)
 
+    def think_in_range(self, thought_id: UUID, thought: Thought) -> None:
+        """``think``, refusing a reference beyond the number of thoughts there are."""
+        self._check_range("revisesThought", thought.revises_thought_number)
+        self._check_range("branchFromThought", thought.branch_from_thought_number)
+        self.think(thought_id, thought)
+
     def abandon_thought(self, thought_id: UUID, *, reason: str | None = None) -> None:
         """Give a thought up as a dead end; once given up it stays so."""
         check_bytes("the reason", reason, TEXT_BYTES_MAX)
@@ -196,6 +205,7 @@ class ThoughtChain(BaseAggregate[UUID]):
         match event:
             case ChainStarted():
                 self.session_id = event.session_id
+                self.source = event.source
             case ThoughtAdded() | ThoughtRevised() | ThoughtBranched():
                 self.steps.add(event)
             case ThoughtAbandoned():
@@ -247,6 +257,10 @@ class ThoughtChain(BaseAggregate[UUID]):
     def _require(self, verb: str, *allowed: Status) -> None:
         if self.status not in allowed:
             raise TransitionError(self.id, self.status, verb)
+
+    def _check_range(self, field: str, thought_number: int | None) -> None:
+        if thought_number is not None and thought_number > self.thought_count:
+            raise ReferenceOutOfRangeError(field, thought_number, self.thought_count)
 
     def _check_thought(self, thought_id: UUID, thought: Thought) -> None:
         if thought_id in self.steps.sequences:

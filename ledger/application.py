@@ -3,6 +3,7 @@
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from types import TracebackType
 from typing import Self
 from uuid import UUID, uuid4
@@ -20,7 +21,13 @@ from ledger.commands import (
     title_of,
 )
 from ledger.database import Database, Role
-from ledger.errors import ChainExistsError, ConcurrentAppendError, LedgerError
+from ledger.episodes import Episode
+from ledger.errors import (
+    ChainExistsError,
+    ChainNotFoundError,
+    ConcurrentAppendError,
+    LedgerError,
+)
 from ledger.events import ChainEvent
 from ledger.header import Context
 from ledger.reader import Reader
@@ -110,6 +117,31 @@ class Ledger:
 
         command = command_of(context, "think", chain_id if named else None, thought)
         return await self._execute(chain_id, decide, command)
+
+    async def think_in_episode(
+        self, context: Context, episode: Episode, thought: Thought, answer: Decide
+    ) -> Receipt:
+        """Record a thought (``ThoughtChain.think_in_range``) in an episode, which it may begin.
+
+        A request id stands for the episode's name and the thought, not for the session.  Raises
+        ReferenceOutOfRangeError, and what ``think`` raises.
+        """
+
+        def decide(chain: ThoughtChain) -> Answer:
+            chain.think_in_range(uuid4(), thought)
+            return answer(chain)
+
+        said = {"episode": episode.name, "thought": asdict(thought)}
+        command = command_of(context, episode.source, None, said)
+        try:
+            return await self._execute(episode.chain_id, decide, command)
+        except ChainNotFoundError:
+            chain = episode.start(thought.text)
+            first_answer = decide(chain)
+        try:
+            return await self._begin(chain, first_answer, command)
+        except ChainExistsError:  # another process began it meanwhile
+            return await self._execute(episode.chain_id, decide, command)
 
     async def change(self, context: Context, chain_id: UUID, name: str, decide: Decide) -> Receipt:
         """Run commands on one chain and record what they decided, in one save.

@@ -75,6 +75,16 @@ class ThoughtExistsError(LedgerError):
         self.thought_id = thought_id
 
 
+class ReferenceOutOfRangeError(LedgerError):
+    """A thought refers to a number beyond the thoughts there are."""
+
+    def __init__(self, field: str, thought_number: int, length: int) -> None:
+        super().__init__(f"{field} {thought_number} out of range (history length {length})")
+        self.field = field
+        self.thought_number = thought_number
+        self.length = length
+
+
 class BranchNotFoundError(LedgerError):
     """The chain has no such branch."""
 

@@ -18,6 +18,7 @@ class Step(NamedTuple):
     branch_id: str | None
     parent_thought_id: UUID | None
     head_before: UUID | None
+    confidence_millionths: int | None
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class Steps:
                 branch_id,
                 event.parent_thought_id,
                 self.heads.get(branch_id),
+                event.confidence_millionths,
             )
         )
         self.sequences[event.thought_id] = event.sequence
