@@ -14,7 +14,7 @@ from mcp_server.client_config import Client, own_command, snippet, where
 from mcp_server.version import package_version
 from mcp_server.wire import Wire
 
-TOOLSETS = ("compat",)
+TOOLSETS = ("compat", "critical", "kodegen")
 
 app = typer.Typer(
     name="thought-ledger",
@@ -52,7 +52,8 @@ def options(
 def serve(
     context: typer.Context,
     toolsets: Annotated[
-        str, typer.Option(help=f"Which tools to offer: {', '.join(TOOLSETS)}.")
+        str,
+        typer.Option(help=f"Which tools to offer, of {', '.join(TOOLSETS)}; with commas between."),
     ] = "compat",
     session: Annotated[
         str | None,
@@ -83,8 +84,9 @@ def serve(
 
     wire = context.obj
     assert isinstance(wire, Wire)
-    for name in toolsets.split(","):
-        if name.strip() not in TOOLSETS:
+    chosen = tuple(name.strip() for name in toolsets.split(","))
+    for name in chosen:
+        if name not in TOOLSETS:
             raise typer.BadParameter(f"no toolset {name!r}; known: {', '.join(TOOLSETS)}")
     if os.isatty(wire.input_fd):
         print("waiting for an MCP client on standard input; Ctrl-D ends it", file=sys.stderr)
@@ -92,7 +94,7 @@ def serve(
     if session is not None and len(session) > ID_CHARACTERS_MAX:
         raise typer.BadParameter(f"a session's name has at most {ID_CHARACTERS_MAX} characters")
     session = session and recordable_name(session)
-    options = ServeOptions(session, worker, echo_thoughts and not silent)
+    options = ServeOptions(session, worker, echo_thoughts and not silent, chosen)
     settings = settings_of(data_dir, database_url, actor)
     raise typer.Exit(run(settings, options, wire))
 

@@ -14,6 +14,9 @@ from ledger.header import Context
 from ledger.thought import Thought
 from mcp_server.inputs import ThoughtInput
 
+# Whose chains the episodes of a session are: the tool's name, as recorded with each.
+CRITICAL_SOURCE = "criticalthinking"
+
 
 class Conversation:
     """The thoughts of one connection, taken one after the other until they are recorded.
@@ -32,6 +35,15 @@ class Conversation:
         # A dict for its order: branches by first appearance.
         self._branches: dict[str, None] = {}
 
+    @property
+    def session_id(self) -> str:
+        return self._session_id
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call has its turn now."""
+        return self._turn.locked()
+
     async def think(self, ledger: Ledger, context: Context, said: ThoughtInput) -> dict[str, Any]:
         """Record what was said and return the drop-in tool's answer.
 
@@ -48,7 +60,7 @@ class Conversation:
             return answer
 
     async def _record(self, ledger: Ledger, context: Context, said: ThoughtInput) -> Receipt:
-        thought = _thought(said)
+        thought = thought_of(said)
         if said.chain_id is not None:
 
             def answer_of_chain(chain: ThoughtChain) -> Mapping[str, Any]:
@@ -90,6 +102,8 @@ class Conversation:
         if not self._to_restore:
             return
         chains = [await ledger.chain(i) for i in await ledger.session_chains(self._session_id)]
+        # An episode has its own tool, whose thoughts this conversation does not count either.
+        chains = [chain for chain in chains if chain.source != CRITICAL_SOURCE]
         for chain in chains:
             self._adopt(chain)
         if chains:
@@ -103,7 +117,8 @@ class Conversation:
         self._branches |= dict.fromkeys(chain.branches)
 
 
-def _thought(said: ThoughtInput) -> Thought:
+def thought_of(said: ThoughtInput) -> Thought:
+    """What was said, as the ledger takes it."""
     return Thought(
         text=said.thought,
         thought_number=said.thought_number,

@@ -29,7 +29,7 @@ from ledger.header import Context
 from ledger.limits import recordable_name
 from mcp_server.inputs import InputError
 from mcp_server.source import LedgerSource
-from mcp_server.tools.tool import LedgerTool
+from mcp_server.tools.tool import LedgerTool, Narrated
 from mcp_server.version import NAME, package_version
 
 LISTS_CACHED = CacheHint(ttl_ms=300_000, scope="public")
@@ -67,7 +67,7 @@ def build_server(
             context = _context(request, actor, said.request_id)
             return _result(await tool.run(await source.get(), context, said))
         except (InputError, LedgerError) as refusal:
-            return _refusal(str(refusal))
+            return _refusal(tool.refusal(refusal))
         # The last door before the client: the SDK would send it whatever the exception says.
         except Exception:
             error_id = uuid4().hex[:8]
@@ -106,6 +106,10 @@ def _refusal(sentence: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=sentence)], is_error=True)
 
 
-def _result(answer: dict[str, Any]) -> CallToolResult:
-    text = orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode()
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=answer)
+def _result(answer: dict[str, Any] | Narrated) -> CallToolResult:
+    if isinstance(answer, Narrated):
+        structured, text = answer.structured, answer.text
+    else:
+        structured, text = answer, orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode()
+    told = TextContent(type="text", text=text)
+    return CallToolResult(content=[told], structured_content=structured)

@@ -7,12 +7,11 @@ import sys
 from dataclasses import dataclass
 
 from ledger.settings import Settings
-from mcp_server.conversation import Conversation
 from mcp_server.server import build_server
 from mcp_server.source import LedgerSource
 from mcp_server.stdio import Wire, serve_stdio
-from mcp_server.tools.compat import SequentialThinking
 from mcp_server.tools.echo import Echo
+from mcp_server.toolsets import tools_of
 from mcp_server.worker_process import WorkerProcess
 
 
@@ -23,6 +22,7 @@ class ServeOptions:
     session_name: str | None = None
     worker: bool = True
     echo_thoughts: bool = False
+    toolsets: tuple[str, ...] = ("compat",)
 
 
 async def serve(settings: Settings, options: ServeOptions, wire: Wire) -> int:
@@ -30,7 +30,7 @@ async def serve(settings: Settings, options: ServeOptions, wire: Wire) -> int:
     worker = WorkerProcess(settings)
     source = LedgerSource(settings, on_open=worker.start if options.worker else _nothing)
     echo = Echo(sys.stderr) if options.echo_thoughts else None
-    tools = [SequentialThinking(Conversation(options.session_name), echo)]
+    tools = tools_of(options.toolsets, options.session_name, echo)
     server = build_server(source, tools, actor=settings.actor)
     source.start()
     # What is here now stays for the life of the process: the collector need not look at it again.
