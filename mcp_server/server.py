@@ -15,11 +15,15 @@ from mcp.server import ServerRequestContext
 from mcp.server.caching import CacheHint
 from mcp.server.lowlevel import Server
 from mcp_types import (
+    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    ListResourcesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
     TextContent,
 )
 
@@ -28,6 +32,7 @@ from ledger.errors import LedgerError
 from ledger.header import Context
 from ledger.limits import recordable_name
 from mcp_server.inputs import InputError
+from mcp_server.resources import LedgerResource, contents_of, find_resource
 from mcp_server.source import LedgerSource
 from mcp_server.tools.tool import LedgerTool, Narrated
 from mcp_server.version import NAME, package_version
@@ -35,15 +40,19 @@ from mcp_server.version import NAME, package_version
 LISTS_CACHED = CacheHint(ttl_ms=300_000, scope="public")
 
 INSTRUCTIONS = """\
-A durable ledger of reasoning. Record each step with `sequentialthinking`; every thought, revision \
-and branch is kept for ever and can be replayed. Answers name the chain_id: pass it to go on with \
-a chain later."""
+A durable ledger of reasoning. Record each step with a tool for thinking; every thought, revision \
+and branch is kept for ever and can be replayed. Where an answer names a chain_id or session_id, \
+pass it to go on there later."""
 
 logger = logging.getLogger(__name__)
 
 
 def build_server(
-    source: LedgerSource, tools: Sequence[LedgerTool], *, actor: str | None = None
+    source: LedgerSource,
+    tools: Sequence[LedgerTool],
+    resources: Sequence[LedgerResource] = (),
+    *,
+    actor: str | None = None,
 ) -> Server[Any]:
     """The server of one process.  *actor* is who records; by default the client's name."""
     by_name = {tool.definition.name: tool for tool in tools}
@@ -77,6 +86,21 @@ def build_server(
                 "this was recorded, read the chain before you send it again"
             )
 
+    async def list_resources(
+        _: ServerRequestContext[Any], _params: PaginatedRequestParams | None
+    ) -> ListResourcesResult:
+        return ListResourcesResult(resources=[resource.definition for resource in resources])
+
+    async def read_resource(
+        request: ServerRequestContext[Any], params: ReadResourceRequestParams
+    ) -> ReadResourceResult:
+        resource = find_resource(resources, str(params.uri))
+        try:
+            text = await resource.read(await source.get(), _context(request, actor, None))
+        except LedgerError as refusal:
+            raise MCPError(INTERNAL_ERROR, str(refusal)) from None
+        return contents_of(resource, text)
+
     return Server(
         NAME,
         version=package_version(),
@@ -85,6 +109,8 @@ def build_server(
         cache_hints={"tools/list": LISTS_CACHED},
         on_list_tools=list_tools,
         on_call_tool=call_tool,
+        on_list_resources=list_resources if resources else None,
+        on_read_resource=read_resource if resources else None,
     )
 
 

@@ -11,7 +11,7 @@ from mcp_server.server import build_server
 from mcp_server.source import LedgerSource
 from mcp_server.stdio import Wire, serve_stdio
 from mcp_server.tools.echo import Echo
-from mcp_server.toolsets import tools_of
+from mcp_server.toolsets import offer_of
 from mcp_server.worker_process import WorkerProcess
 
 
@@ -30,8 +30,8 @@ async def serve(settings: Settings, options: ServeOptions, wire: Wire) -> int:
     worker = WorkerProcess(settings)
     source = LedgerSource(settings, on_open=worker.start if options.worker else _nothing)
     echo = Echo(sys.stderr) if options.echo_thoughts else None
-    tools = tools_of(options.toolsets, options.session_name, echo)
-    server = build_server(source, tools, actor=settings.actor)
+    offer = offer_of(options.toolsets, options.session_name, echo)
+    server = build_server(source, offer.tools, offer.resources, actor=settings.actor)
     source.start()
     # What is here now stays for the life of the process: the collector need not look at it again.
     gc.freeze()

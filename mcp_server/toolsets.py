@@ -1,26 +1,49 @@
-"""Which tools a connection is offered, by the names of their toolsets."""
+"""Which tools and resources a connection is offered, by the names of their toolsets."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from mcp_server.conversation import Conversation
+from mcp_server.critical.current import CurrentThinking
 from mcp_server.critical.episodes import Episodes
 from mcp_server.inputs import ThoughtInput
+from mcp_server.resources import LedgerResource
 from mcp_server.tools.compat import SequentialThinking
 from mcp_server.tools.critical import CriticalThinking
 from mcp_server.tools.kodegen import SequentialThinkingSessions, Sessions
 from mcp_server.tools.tool import LedgerTool
 
 
-def tools_of(
+@dataclass(slots=True)
+class Offer:
+    """What a connection is offered, in the order it is listed."""
+
+    tools: list[LedgerTool] = field(default_factory=list[LedgerTool])
+    resources: list[LedgerResource] = field(default_factory=list[LedgerResource])
+
+
+def offer_of(
     toolsets: Sequence[str],
     session_name: str | None,
     on_thought: Callable[[ThoughtInput], None] | None,
-) -> list[LedgerTool]:
-    """The tools of one connection, in the order of *toolsets*; they share its session."""
+) -> Offer:
+    """The offer of one connection, in the order of *toolsets*, which share its session.
+
+    Raises ValueError for the name of no toolset.
+    """
     conversation = Conversation(session_name)
-    makers: dict[str, Callable[[], LedgerTool]] = {
-        "compat": lambda: SequentialThinking(conversation, on_thought),
-        "critical": lambda: CriticalThinking(Episodes(conversation.session_id), on_thought),
-        "kodegen": lambda: SequentialThinkingSessions(Sessions(conversation), on_thought),
-    }
-    return [makers[name]() for name in dict.fromkeys(toolsets)]
+    offer = Offer()
+    for name in dict.fromkeys(toolsets):
+        match name:
+            case "compat":
+                offer.tools.append(SequentialThinking(conversation, on_thought))
+            case "critical":
+                episodes = Episodes(conversation.session_id)
+                offer.tools.append(CriticalThinking(episodes, on_thought))
+                offer.resources.append(CurrentThinking(episodes))
+            case "kodegen":
+                sessions = Sessions(conversation)
+                offer.tools.append(SequentialThinkingSessions(sessions, on_thought))
+            case _:
+                raise ValueError(f"there is no toolset {name}")
+    return offer
