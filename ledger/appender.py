@@ -107,6 +107,8 @@ class Appender:
         self._waiting: deque[tuple[Save, asyncio.Future[Verdict]]] = deque()
         self._waiting_bytes = 0
         self._flushing: asyncio.Task[None] | None = None
+        # Saves stored since the start, for whoever counts.
+        self.stored = 0
 
     async def append(self, save: Save) -> Verdict:
         """Record *save* durably: when this returns ``stored`` it is committed and flushed.
@@ -199,12 +201,15 @@ class Appender:
                 ) from error
             try:
                 sent = True
-                return await _execute(connection, saves)
+                verdicts = await _execute(connection, saves)
             except psycopg.Error as error:
                 if not connection.closed:
                     raise AppendRefusedError(error) from error
                 if time.monotonic() > deadline:
                     raise OutcomeUnknownError(type(error).__name__) from error
+            else:
+                self.stored += sum(verdict.verdict == "stored" for verdict in verdicts)
+                return verdicts
 
     async def _connected(self, deadline: float) -> AsyncConnection[TupleRow]:
         if self._connection is None or self._connection.closed:

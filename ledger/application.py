@@ -53,6 +53,11 @@ SELECT_SESSION_CHAINS = """
      ORDER BY notification_id
 """
 
+SELECT_POSITION = """
+    SELECT coalesce(max(notification_id), 0)
+      FROM ledger.events
+"""
+
 
 class Ledger:
     """What a caller can ask of the log.  Everything that is written is written here.
@@ -180,6 +185,16 @@ class Ledger:
         """The chains started under a session, oldest first."""
         rows = await self._reader.fetch(SELECT_SESSION_CHAINS, {"session_id": session_id})
         return [chain_id for (chain_id,) in rows]
+
+    async def position(self) -> int:
+        """The position of the last event of the log, 0 when there is none."""
+        ((position,),) = await self._reader.fetch(SELECT_POSITION, {})
+        return position
+
+    @property
+    def appends(self) -> int:
+        """How many commands this object has recorded."""
+        return self._appender.stored
 
     async def answered(
         self, context: Context, chain_id: UUID | None, thought: Thought

@@ -2,6 +2,10 @@
 
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,9 +16,18 @@ from ledger.limits import ID_CHARACTERS_MAX, recordable_name
 from ledger.options import DatabaseUrl, DataDir, settings_of
 from mcp_server.client_config import Client, own_command, snippet, where
 from mcp_server.version import package_version
+from mcp_server.web.options import HttpOptions
 from mcp_server.wire import Wire
 
 TOOLSETS = ("compat", "critical", "kodegen")
+
+
+class Transport(StrEnum):
+    """What an agent talks to ``serve`` over."""
+
+    STDIO = "stdio"
+    HTTP = "http"
+
 
 app = typer.Typer(
     name="thought-ledger",
@@ -75,12 +88,44 @@ def serve(
     echo_thoughts: Annotated[
         bool, typer.Option("--echo-thoughts", help="Show each thought in a box on stderr.")
     ] = False,
+    transport: Annotated[
+        Transport,
+        typer.Option(help="Serve one agent over stdin and stdout, or many over HTTP."),
+    ] = Transport.STDIO,
+    host: Annotated[
+        str,
+        typer.Option(
+            help="HTTP: the address to listen on.  Others than this machine's own need tokens."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="HTTP: the port; 0 takes a free one.")
+    ] = 8765,
+    path: Annotated[str, typer.Option(help="HTTP: the path of MCP.")] = "/mcp",
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="HTTP: one more name that requests may call this server by (Host and Origin), "
+            "with a port or for all; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    tokens_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="HTTP: who may come in, one a line: NAME SCOPES TOKEN.  "
+            "Default: the lines of $THOUGHT_LEDGER_TOKENS.",
+            show_default=False,
+        ),
+    ] = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Serve an agent over stdin and stdout (MCP)."""
-    # Imports the SDK, half a second that no other command should wait for.
-    from mcp_server.serving import ServeOptions, run  # noqa: PLC0415
+    """Serve agents over stdin and stdout, or over HTTP (MCP)."""
+    with _kept_out("uvicorn"):
+        # Imports the SDK, half a second that no other command should wait for.
+        from mcp_server.serving import ServeOptions, run  # noqa: PLC0415
 
     wire = context.obj
     assert isinstance(wire, Wire)
@@ -88,14 +133,34 @@ def serve(
     for name in chosen:
         if name not in TOOLSETS:
             raise typer.BadParameter(f"no toolset {name!r}; known: {', '.join(TOOLSETS)}")
-    if os.isatty(wire.input_fd):
-        print("waiting for an MCP client on standard input; Ctrl-D ends it", file=sys.stderr)
     silent = os.environ.get("DISABLE_THOUGHT_LOGGING", "").lower() == "true"
     if session is not None and len(session) > ID_CHARACTERS_MAX:
         raise typer.BadParameter(f"a session's name has at most {ID_CHARACTERS_MAX} characters")
     session = session and recordable_name(session)
     options = ServeOptions(session, worker, echo_thoughts and not silent, chosen)
     settings = settings_of(data_dir, database_url, actor)
+    if transport is Transport.HTTP:
+        if session is not None:
+            raise typer.BadParameter(
+                "--session names a connection, and HTTP has none: use chain_id"
+            )
+        if chosen != ("compat",):
+            raise typer.BadParameter("over HTTP there is only the toolset compat so far")
+        from mcp_server.web.serving import run as run_http  # noqa: PLC0415
+
+        http = HttpOptions.read(
+            os.environ,
+            host=host,
+            port=port,
+            path=path,
+            allowed_hosts=allowed_host or [],
+            tokens_file=tokens_file,
+        )
+        raise typer.Exit(run_http(settings, options, http))
+    if allowed_host or tokens_file:
+        raise typer.BadParameter("--allowed-host and --tokens-file are for --transport http")
+    if os.isatty(wire.input_fd):
+        print("waiting for an MCP client on standard input; Ctrl-D ends it", file=sys.stderr)
     raise typer.Exit(run(settings, options, wire))
 
 
@@ -120,6 +185,23 @@ def config(
     command += ["--data-dir", str(data_dir.absolute())] if data_dir else []
     print(f"# {where(client, command)}", file=sys.stderr)
     print(snippet(client, command))
+
+
+@contextmanager
+def _kept_out(name: str) -> Generator[None]:
+    """Let imports go on as if a package were not installed.
+
+    What the SDK imports takes uvicorn along, if it is there, only to change its signal handler;
+    stdio need not wait for it, and over HTTP the signals are ours.
+    """
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # pyright: ignore[reportArgumentType] - typeshed does not know of it
+    try:
+        yield
+    finally:
+        del sys.modules[name]
 
 
 ledger.cli.register(app)

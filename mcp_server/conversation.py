@@ -1,8 +1,11 @@
-"""What one connection is thinking about: its current chain, its history and its branches."""
+"""What one connection is thinking about: its current chain, its history and its branches.
+
+And what takes its place where there are no connections.
+"""
 
 import asyncio
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 import anyio
@@ -12,13 +15,32 @@ from ledger.application import Ledger
 from ledger.commands import Receipt
 from ledger.header import Context
 from ledger.thought import Thought
-from mcp_server.inputs import ThoughtInput
+from mcp_server.inputs import InputError, ThoughtInput
 
 # Whose chains the episodes of a session are: the tool's name, as recorded with each.
 CRITICAL_SOURCE = "criticalthinking"
 
 
-class Conversation:
+class ChainUnnamedError(InputError):
+    """A thought that goes on with a chain, and nobody to know which."""
+
+    def __init__(self) -> None:
+        problem = (
+            "is missing: over HTTP every thought names its chain, only a plain thought 1 "
+            "(no revision, no branch) starts one; the answer to thought 1 has the chain_id"
+        )
+        super().__init__(("chain_id", problem))
+
+
+class Thinking(Protocol):
+    """What takes the drop-in tool's thoughts."""
+
+    async def think(self, ledger: Ledger, context: Context, said: ThoughtInput) -> dict[str, Any]:
+        """Record what was said and return the drop-in tool's answer."""
+        ...
+
+
+class Conversation(Thinking):
     """The thoughts of one connection, taken one after the other until they are recorded.
 
     The SDK runs calls concurrently; without the turn here two first thoughts would start two
@@ -62,11 +84,7 @@ class Conversation:
     async def _record(self, ledger: Ledger, context: Context, said: ThoughtInput) -> Receipt:
         thought = thought_of(said)
         if said.chain_id is not None:
-
-            def answer_of_chain(chain: ThoughtChain) -> Mapping[str, Any]:
-                return _answer(said, chain.branches, chain.thought_count, chain.id)
-
-            return await ledger.think(context, said.chain_id, thought, answer_of_chain)
+            return await ledger.think(context, said.chain_id, thought, _answer_of_chain(said))
 
         def answer(chain: ThoughtChain) -> Mapping[str, Any]:
             branches = list(self._branches | _branch(said))
@@ -117,6 +135,32 @@ class Conversation:
         self._branches |= dict.fromkeys(chain.branches)
 
 
+class Stateless(Thinking):
+    """Thoughts without a connection: each names its chain, or is the first of a new one.
+
+    Nothing is kept between calls, so it does not matter which process takes the next one.
+    """
+
+    async def think(self, ledger: Ledger, context: Context, said: ThoughtInput) -> dict[str, Any]:
+        """Record what was said and return the drop-in tool's answer, which speaks of the chain.
+
+        Raises ChainUnnamedError, and what ``Ledger.think`` raises.
+        """
+        if said.chain_id is None and not _starts_another(said):
+            raise ChainUnnamedError
+        answer: dict[str, Any] = {}
+        with anyio.CancelScope(shield=True):
+            receipt = await self._record(ledger, context, said)
+            answer |= receipt.answer
+        return answer
+
+    async def _record(self, ledger: Ledger, context: Context, said: ThoughtInput) -> Receipt:
+        thought, answer = thought_of(said), _answer_of_chain(said)
+        if said.chain_id is None:
+            return await ledger.begin_thinking(context, None, thought, answer)
+        return await ledger.think(context, said.chain_id, thought, answer)
+
+
 def thought_of(said: ThoughtInput) -> Thought:
     """What was said, as the ledger takes it."""
     return Thought(
@@ -130,6 +174,13 @@ def thought_of(said: ThoughtInput) -> Thought:
         is_revision=said.is_revision,
         revises_thought_number=said.revises_thought,
     )
+
+
+def _answer_of_chain(said: ThoughtInput) -> Callable[[ThoughtChain], Mapping[str, Any]]:
+    def answer(chain: ThoughtChain) -> Mapping[str, Any]:
+        return _answer(said, chain.branches, chain.thought_count, chain.id)
+
+    return answer
 
 
 def _answer(

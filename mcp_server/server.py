@@ -5,7 +5,8 @@ derive schemas, coerce arguments and word errors themselves.
 """
 
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -31,6 +32,7 @@ from ledger.display import shortened
 from ledger.errors import LedgerError
 from ledger.header import Context
 from ledger.limits import recordable_name
+from mcp_server.door import READ, WRITE, Caller, Door, OpenDoor
 from mcp_server.inputs import InputError
 from mcp_server.resources import LedgerResource, contents_of, find_resource
 from mcp_server.source import LedgerSource
@@ -53,9 +55,14 @@ def build_server(
     resources: Sequence[LedgerResource] = (),
     *,
     actor: str | None = None,
+    door: Door | None = None,
 ) -> Server[Any]:
-    """The server of one process.  *actor* is who records; by default the client's name."""
+    """The server of one process.
+
+    *actor* is who records where the door knows no name; by default the client's.
+    """
     by_name = {tool.definition.name: tool for tool in tools}
+    door = door or OpenDoor()
 
     async def list_tools(
         _: ServerRequestContext[Any], _params: PaginatedRequestParams | None
@@ -71,17 +78,33 @@ def build_server(
             raise MCPError(
                 INVALID_PARAMS, f"there is no tool {shortened(params.name)}; the tools: {names}"
             )
+        began = time.perf_counter()
+        outcome, result = await _call(tool, request, params, door.caller(request.request))
+        door.took(params.name, outcome, time.perf_counter() - began)
+        return result
+
+    async def _call(
+        tool: LedgerTool,
+        request: ServerRequestContext[Any],
+        params: CallToolRequestParams,
+        caller: Caller,
+    ) -> tuple[str, CallToolResult]:
+        if not caller.may(scope := _scope_of(tool)):
+            return "refused", _refusal(
+                f"the token {caller.name} may not call {params.name}, which needs the scope "
+                f"{scope}; use a token that has it"
+            )
         try:
             said = tool.parse(params.arguments or {})
-            context = _context(request, actor, said.request_id)
-            return _result(await tool.run(await source.get(), context, said))
+            context = _context(request, caller.name or actor, said.request_id)
+            return "answered", _result(await tool.run(await source.get(), context, said))
         except (InputError, LedgerError) as refusal:
-            return _refusal(tool.refusal(refusal))
+            return "refused", _refusal(tool.refusal(refusal))
         # The last door before the client: the SDK would send it whatever the exception says.
         except Exception:
             error_id = uuid4().hex[:8]
             logger.exception("error %s in %s", error_id, params.name)
-            return _refusal(
+            return "failed", _refusal(
                 f"this server failed (error {error_id}, see its stderr); it is not known whether "
                 "this was recorded, read the chain before you send it again"
             )
@@ -101,6 +124,10 @@ def build_server(
             raise MCPError(INTERNAL_ERROR, str(refusal)) from None
         return contents_of(resource, text)
 
+    def input_schema(name: str) -> Mapping[str, Any] | None:
+        tool = by_name.get(name)
+        return tool.definition.input_schema if tool else None
+
     return Server(
         NAME,
         version=package_version(),
@@ -111,7 +138,14 @@ def build_server(
         on_call_tool=call_tool,
         on_list_resources=list_resources if resources else None,
         on_read_resource=read_resource if resources else None,
+        # Or the SDK would list all tools at every call over HTTP, to compare headers with a schema.
+        get_tool_input_schema=input_schema,
     )
+
+
+def _scope_of(tool: LedgerTool) -> str:
+    annotations = tool.definition.annotations
+    return READ if annotations and annotations.read_only_hint else WRITE
 
 
 def _context(

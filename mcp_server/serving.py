@@ -4,7 +4,10 @@ import asyncio
 import gc
 import logging
 import sys
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from ledger.settings import Settings
 from mcp_server.server import build_server
@@ -27,28 +30,47 @@ class ServeOptions:
 
 async def serve(settings: Settings, options: ServeOptions, wire: Wire) -> int:
     """Serve one client until it leaves; the exit code: 2 when the database never could be used."""
+    async with opened(settings, options) as (source, echo):
+        offer = offer_of(options.toolsets, options.session_name, echo)
+        server = build_server(source, offer.tools, offer.resources, actor=settings.actor)
+        await serve_stdio(server, wire)
+    return exit_code(source)
+
+
+@asynccontextmanager
+async def opened(
+    settings: Settings, options: ServeOptions
+) -> AsyncGenerator[tuple[LedgerSource, Echo | None]]:
+    """What serves over any transport: the ledger, being opened, with its worker; and the echo."""
     worker = WorkerProcess(settings)
     source = LedgerSource(settings, on_open=worker.start if options.worker else _nothing)
     echo = Echo(sys.stderr) if options.echo_thoughts else None
-    offer = offer_of(options.toolsets, options.session_name, echo)
-    server = build_server(source, offer.tools, offer.resources, actor=settings.actor)
     source.start()
     # What is here now stays for the life of the process: the collector need not look at it again.
     gc.freeze()
     try:
-        await serve_stdio(server, wire)
+        yield source, echo
     finally:
         await worker.stop()
         await source.close()
         if echo is not None:
             echo.close()
+
+
+def exit_code(source: LedgerSource) -> int:
+    """2 when the last attempt to open the database failed, else 0."""
     return 0 if source.error is None else 2
 
 
 def run(settings: Settings, options: ServeOptions, wire: Wire) -> int:
     """``serve`` on an event loop of its own."""
+    return run_loop(serve(settings, options, wire))
+
+
+def run_loop(serving: Coroutine[Any, Any, int]) -> int:
+    """Serve on an event loop of its own, with stderr for what has to be said."""
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
-    return asyncio.run(serve(settings, options, wire))
+    return asyncio.run(serving)
 
 
 def _nothing() -> None: ...

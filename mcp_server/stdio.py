@@ -24,7 +24,7 @@ from mcp_server.frames import Refusal, encode_message, read_frame
 from mcp_server.pipes import InputPipe, OutputPipe
 from mcp_server.wire import Wire, claim_stdout
 
-__all__ = ["StdioConnection", "Wire", "claim_stdout", "serve_stdio"]
+__all__ = ["StdioConnection", "Wire", "claim_stdout", "end_stuck_process", "serve_stdio"]
 
 IN_FLIGHT_MAX = 1_000
 
@@ -146,7 +146,7 @@ class StdioConnection:
 
     def _hurry(self) -> None:
         if not self._hurried:
-            asyncio.get_running_loop().call_later(STUCK_SECONDS_MAX, _end_process)
+            asyncio.get_running_loop().call_later(STUCK_SECONDS_MAX, end_stuck_process)
         self._hurried = True
         self._output.hurry()
         self._settled.set()
@@ -159,7 +159,8 @@ class StdioConnection:
         self._settle()
 
 
-def _end_process() -> None:
+def end_stuck_process() -> None:
+    """End this process now, with what is in flight."""
     logger.error("the database does not answer: ended, and what was in flight may be recorded")
     os._exit(STUCK_EXIT_CODE)
 

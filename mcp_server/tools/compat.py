@@ -7,10 +7,11 @@ from mcp_types import Tool, ToolAnnotations
 
 from ledger.application import Ledger
 from ledger.header import Context
-from mcp_server.conversation import Conversation
+from mcp_server.conversation import Thinking
 from mcp_server.inputs import ThoughtInput, parse_sequentialthinking
 from mcp_server.schemas import (
     SEQUENTIALTHINKING_DESCRIPTION,
+    SEQUENTIALTHINKING_DESCRIPTION_STATELESS,
     SEQUENTIALTHINKING_OUTPUT_SCHEMA,
     SEQUENTIALTHINKING_SCHEMA,
 )
@@ -34,7 +35,7 @@ class SequentialThinking(LedgerTool):
     definition = SEQUENTIALTHINKING
 
     def __init__(
-        self, conversation: Conversation, on_thought: Callable[[ThoughtInput], None] | None
+        self, conversation: Thinking, on_thought: Callable[[ThoughtInput], None] | None
     ) -> None:
         """*on_thought* is told of each thought that was recorded."""
         self._conversation = conversation
@@ -48,3 +49,11 @@ class SequentialThinking(LedgerTool):
         if self._on_thought is not None:
             self._on_thought(said)
         return answer
+
+
+class StatelessSequentialThinking(SequentialThinking):
+    """The same where there is no connection: it tells the model to name the chain."""
+
+    definition = SEQUENTIALTHINKING.model_copy(
+        update={"description": SEQUENTIALTHINKING_DESCRIPTION_STATELESS}
+    )

@@ -1,0 +1,92 @@
+"""Numbers for Prometheus, in its text format 0.0.4."""
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+Sample = tuple[Mapping[str, str], float]
+
+
+class Metrics:
+    """Counts what goes through the door of one process."""
+
+    def __init__(self) -> None:
+        self._started_at = time.time()
+        self._calls: Counter[tuple[str, str]] = Counter()
+        self._seconds: Counter[str] = Counter()
+        self._refused: Counter[int] = Counter()
+
+    def took(self, tool: str, outcome: str, seconds: float) -> None:
+        """A tool was called."""
+        self._calls[tool, outcome] += 1
+        # typeshed counts in whole numbers.
+        self._seconds[tool] += seconds  # pyright: ignore[reportArgumentType]
+
+    def refused(self, status: int) -> None:
+        """A request was turned away before it reached a tool."""
+        self._refused[status] += 1
+
+    def render(self, *, appends: int | None, position: int | None) -> str:
+        """Everything, and what is known of the log; None when the database does not answer."""
+        return "".join(self._families(appends, position))
+
+    def _families(self, appends: int | None, position: int | None) -> Iterator[str]:
+        yield _family("up", "gauge", "Whether this server runs.", [({}, 1)])
+        yield _family(
+            "start_time_seconds", "gauge", "When it started.", [({}, round(self._started_at, 3))]
+        )
+        yield _family(
+            "database_up",
+            "gauge",
+            "Whether the database answered just now.",
+            [({}, int(position is not None))],
+        )
+        if position is not None:
+            yield _family("position", "gauge", "The last position of the log.", [({}, position)])
+        if appends is not None:
+            yield _family(
+                "appends_total", "counter", "Commands this server recorded.", [({}, appends)]
+            )
+        yield _family(
+            "calls_total",
+            "counter",
+            "Calls of tools, by what became of them.",
+            (({"tool": t, "outcome": o}, n) for (t, o), n in sorted(self._calls.items())),
+        )
+        yield _family(
+            "http_refusals_total",
+            "counter",
+            "Requests turned away before any tool, by status.",
+            (({"status": str(s)}, n) for s, n in sorted(self._refused.items())),
+        )
+        yield self._latency()
+
+    def _latency(self) -> str:
+        counts: Counter[str] = Counter()
+        for (tool, _), count in self._calls.items():
+            counts[tool] += count
+        name = "thought_ledger_call_seconds"
+        lines = [f"# HELP {name} How long calls of a tool took.\n", f"# TYPE {name} summary\n"]
+        for tool, count in sorted(counts.items()):
+            lines += [
+                _line(f"{name}_sum", {"tool": tool}, self._seconds[tool]),
+                _line(f"{name}_count", {"tool": tool}, count),
+            ]
+        return "".join(lines)
+
+
+def _family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> str:
+    full = f"thought_ledger_{name}"
+    lines = "".join(_line(full, labels, value) for labels, value in samples)
+    return f"# HELP {full} {text}\n# TYPE {full} {kind}\n{lines}"
+
+
+def _line(name: str, labels: Mapping[str, str], value: float) -> str:
+    written = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
+    return f"{name}{{{written}}} {value}\n" if written else f"{name} {value}\n"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
