@@ -14,7 +14,7 @@ from mcp_server.client_config import Client, own_command, snippet, where
 from mcp_server.version import package_version
 from mcp_server.wire import Wire
 
-TOOLSETS = ("compat", "critical", "kodegen")
+TOOLSETS = ("compat", "chains", "critical", "kodegen")
 
 app = typer.Typer(
     name="thought-ledger",

@@ -13,6 +13,7 @@ from mcp_server.stdio import Wire, serve_stdio
 from mcp_server.tools.echo import Echo
 from mcp_server.toolsets import offer_of
 from mcp_server.worker_process import WorkerProcess
+from projections.lists import ChainLists
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,8 @@ async def serve(settings: Settings, options: ServeOptions, wire: Wire) -> int:
     worker = WorkerProcess(settings)
     source = LedgerSource(settings, on_open=worker.start if options.worker else _nothing)
     echo = Echo(sys.stderr) if options.echo_thoughts else None
-    offer = offer_of(options.toolsets, options.session_name, echo)
+    lists = ChainLists(source.reader)
+    offer = offer_of(options.toolsets, options.session_name, echo, lists)
     server = build_server(source, offer.tools, offer.resources, actor=settings.actor)
     source.start()
     # What is here now stays for the life of the process: the collector need not look at it again.
@@ -39,6 +41,7 @@ async def serve(settings: Settings, options: ServeOptions, wire: Wire) -> int:
         await serve_stdio(server, wire)
     finally:
         await worker.stop()
+        await lists.close()
         await source.close()
         if echo is not None:
             echo.close()
