@@ -52,16 +52,6 @@ THOUGHT: Schema = {
 
 STRINGS: Schema = {"type": "array", "items": {"type": "string"}}
 
-# Of an answer only what the next call needs, and cannot be guessed, is announced.
-TEXT: Schema = {"type": "string"}
-OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
-ANSWERED: dict[str, Schema] = {
-    "version": {"type": "integer"},
-    "next": {"type": "integer"},
-    "thoughts": OBJECTS,
-    "chains": OBJECTS,
-}
-
 
 def _tool(
     name: str,
@@ -70,26 +60,20 @@ def _tool(
     properties: Schema,
     *,
     required: tuple[str, ...] = (),
-    answers: tuple[str, ...] = (),
     read_only: bool = False,
 ) -> Tool:
-    """*answers* are fields of the answer worth announcing, text if not in ANSWERED.
-
-    Left out is what is so by default: annotations, and that a field need not be there.
-    """
+    # No output schemas: they would cost as much as all input schemas, and an answer is read anyway.
     hints = (
-        ToolAnnotations(read_only_hint=True, open_world_hint=False)
+        ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
         if read_only
-        else ToolAnnotations(destructive_hint=False, open_world_hint=False)
+        else ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
     )
     schema: Schema = {"type": "object", "properties": properties}
-    shapes = {field: ANSWERED.get(field, TEXT) for field in answers}
     return Tool(
         name=name,
         title=title,
         description=description,
         input_schema={**schema, "required": list(required)} if required else schema,
-        output_schema={"type": "object", "properties": shapes} if answers else None,
         annotations=hints,
     )
 
@@ -109,7 +93,6 @@ ADD_THOUGHT = _tool(
         "expectedVersion": _number("Refuse at another version"),
     },
     required=tuple(SEQUENTIALTHINKING_SCHEMA["required"]),
-    answers=("chain_id", "thought_id", "version"),
 )
 START = _tool(
     "start_thought_chain",
@@ -137,7 +120,6 @@ GET = _tool(
         "structure_only": _flag("No texts"),
     },
     required=("chain_id",),
-    answers=("thoughts", "next"),
     read_only=True,
 )
 LIST = _tool(
@@ -152,7 +134,6 @@ LIST = _tool(
         "limit": _number("20 by default"),
         "cursor": _text("Earlier next"),
     },
-    answers=("chains",),
     read_only=True,
 )
 REVISE = _tool(
@@ -219,4 +200,17 @@ ABANDON = _move(
     "Give up a chain, or one thought of it as a dead end.",
     thought_number=_number("Only this thought"),
     thought_id=THOUGHT_ID,
+)
+CHAINS_TOOLS = (
+    ADD_THOUGHT,
+    START,
+    GET,
+    LIST,
+    REVISE,
+    BRANCH,
+    CLOSE_BRANCH,
+    PAUSE,
+    RESUME,
+    COMPLETE,
+    ABANDON,
 )

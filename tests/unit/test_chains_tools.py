@@ -59,26 +59,10 @@ def test_the_list_with_the_drop_in_tool_stays_small():
     tools = [as_sent(tool) for tool in (SEQUENTIALTHINKING, *definitions())]
 
     def sent(some):
-        return json.dumps({"tools": some}, separators=(",", ":"))
+        return json.dumps({"tools": some})
 
     assert len(sent(tools)) <= 12_000
     assert len(sent(tools[:1])) <= 4_700
-
-
-@pytest.mark.parametrize("tool", definitions(), ids=NAMES)
-def test_schemas_are_such_as_every_client_takes(tool):
-    assert tool.title
-    assert tool.description
-    schema = tool.input_schema
-    assert set(schema) <= {"type", "properties", "required"}
-    assert set(schema.get("required", [])) <= set(schema["properties"])
-    for field in schema["properties"].values():
-        assert set(field) <= {"type", "description", "minimum", "enum", "items"}
-        assert isinstance(field["type"], str)
-        assert field["description"]
-        assert (field["type"] == "array") == ("items" in field)
-    for field in (tool.output_schema or {"properties": {}})["properties"].values():
-        assert set(field) <= {"type", "items"}
 
 
 @pytest.mark.parametrize("tool", definitions(), ids=NAMES)
