@@ -4,6 +4,7 @@ Commands decide: they refuse, return or trigger.  ``apply`` remembers and does n
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, Self, assert_never, cast
@@ -16,6 +17,8 @@ from ledger.errors import (
     BranchNotFoundError,
     ChainNotActiveError,
     ReferenceOutOfRangeError,
+    StaleVersionError,
+    ThoughtAbandonedError,
     ThoughtExistsError,
     ThoughtNotFoundError,
     TransitionError,
@@ -87,6 +90,18 @@ class ThoughtChain(BaseAggregate[UUID]):
         """The ids of all branches, by first appearance."""
         return [branch_id for branch_id in self.steps.heads if branch_id is not None]
 
+    def find_thought(self, reference: UUID | int) -> UUID:
+        """The thought that is meant by an id or a number.  Raises ThoughtNotFoundError."""
+        thought_id = self.steps.resolve(reference)
+        if thought_id is None:
+            raise ThoughtNotFoundError(self.id, reference)
+        return thought_id
+
+    def require_version(self, expected: int | None) -> None:
+        """Raise StaleVersionError when a version is expected that is not the chain's."""
+        if expected is not None and expected != self.version:
+            raise StaleVersionError(self.id, expected, self.version)
+
     # -- Commands decide.  They may refuse; they change nothing directly. -------------------------
 
     @classmethod
@@ -120,6 +135,22 @@ class ThoughtChain(BaseAggregate[UUID]):
         if self.status is not Status.ACTIVE:
             raise ChainNotActiveError(self.id, self.status)
         self._record(thought_id, thought)
+
+    def add_checked_thought(self, thought_id: UUID, thought: Thought) -> None:
+        """Record a thought whose references must be there, and not be dead ends.
+
+        A completed chain takes revisions, and stays completed.  An active one is completed when
+        the trunk needs no further thought.
+        """
+        thought.check_limits()
+        revised_id = self._checked(thought.revises_thought_id or thought.revises_thought_number)
+        revises_when_completed = self.status is Status.COMPLETED and revised_id is not None
+        if self.status is not Status.ACTIVE and not revises_when_completed:
+            raise ChainNotActiveError(self.id, self.status)
+        self._checked(thought.branch_from_thought_id or thought.branch_from_thought_number)
+        self._record(thought_id, self._placed(thought, revised_id))
+        if self.status is Status.ACTIVE and not (thought.next_thought_needed or thought.branch_id):
+            self.trigger_event(ChainCompleted, reason=None, conclusion=None, metadata=None)
 
     def think(self, thought_id: UUID, thought: Thought) -> None:
         """Record a thought as the drop-in tool means it.
@@ -262,6 +293,18 @@ class ThoughtChain(BaseAggregate[UUID]):
         if thought_number is not None and thought_number > self.thought_count:
             raise ReferenceOutOfRangeError(field, thought_number, self.thought_count)
 
+    def _checked(self, reference: UUID | int | None) -> UUID | None:
+        return None if reference is None else self.find_thought(reference)
+
+    def _placed(self, thought: Thought, revised_id: UUID | None) -> Thought:
+        """The thought under one that is alive: a revision, if need be, under what it revises."""
+        parent_id = self._parent(thought)
+        if parent_id is None or not self.steps.is_abandoned(parent_id):
+            return thought
+        if revised_id is None or self.steps.is_abandoned(revised_id):
+            raise ThoughtAbandonedError(self.id, self.steps.of(parent_id).thought_number)
+        return replace(thought, parent_thought_id=revised_id)
+
     def _check_thought(self, thought_id: UUID, thought: Thought) -> None:
         if thought_id in self.steps.sequences:
             raise ThoughtExistsError(self.id, thought_id)
@@ -276,7 +319,8 @@ class ThoughtChain(BaseAggregate[UUID]):
         fields = self._fields(thought_id, thought)
         revision = {
             "revises_thought_number": thought.revises_thought_number,
-            "revises_thought_id": self._referenced(thought.revises_thought_number),
+            "revises_thought_id": thought.revises_thought_id
+            or self._referenced(thought.revises_thought_number),
             "reason": thought.reason,
         }
         if thought.branch_id is not None and thought.branch_id not in self.steps.heads:
@@ -320,6 +364,8 @@ class ThoughtChain(BaseAggregate[UUID]):
             return thought.parent_thought_id
         if thought.branch_id in self.steps.heads or thought.branch_id is None:
             return self.steps.heads.get(thought.branch_id)
+        if thought.branch_from_thought_id is not None:
+            return thought.branch_from_thought_id
         return self._referenced(thought.branch_from_thought_number)
 
     def _referenced(self, thought_number: int | None) -> UUID | None:

@@ -31,6 +31,7 @@ from ledger.errors import (
 from ledger.events import ChainEvent
 from ledger.header import Context
 from ledger.reader import Reader
+from ledger.serialization import Recorded
 from ledger.thought import Thought
 
 # Another process with a queue of its own wins every race until its queue is empty, so attempts
@@ -78,12 +79,21 @@ class Ledger:
 
     # -- Writing ----------------------------------------------------------------------------------
 
-    async def begin(self, context: Context, chain: ThoughtChain, answer: Answer) -> Receipt:
+    async def begin(
+        self,
+        context: Context,
+        chain: ThoughtChain,
+        answer: Answer,
+        *,
+        name: str = "begin",
+        said: object = None,
+    ) -> Receipt:
         """Record a chain just started, with all it has decided since, in one save.
 
-        Raises ChainExistsError.
+        A request id stands for *name* and what was *said*, by default the answer.  Raises
+        ChainExistsError.
         """
-        command = command_of(context, "begin", None, answer)
+        command = command_of(context, name, None, answer if said is None else said)
         if known := await self._known(command):
             return known
         return await self._begin(chain, answer, command)
@@ -148,13 +158,23 @@ class Ledger:
         except ChainExistsError:  # another process began it meanwhile
             return await self._execute(episode.chain_id, decide, command)
 
-    async def change(self, context: Context, chain_id: UUID, name: str, decide: Decide) -> Receipt:
+    async def change(
+        self,
+        context: Context,
+        chain_id: UUID,
+        name: str,
+        decide: Decide,
+        *,
+        said: object = None,
+        named: bool = True,
+    ) -> Receipt:
         """Run commands on one chain and record what they decided, in one save.
 
-        *name* is what a request id stands for, together with the chain.  Raises what the commands
-        raise, and what ``think`` raises.
+        A request id stands for *name*, what was *said*, and the chain if it was *named*.  Raises
+        what the commands raise, and what ``think`` raises.
         """
-        return await self._execute(chain_id, decide, command_of(context, name, chain_id, None))
+        command = command_of(context, name, chain_id if named else None, said)
+        return await self._execute(chain_id, decide, command)
 
     async def pause(self, context: Context, chain_id: UUID, reason: str | None = None) -> Receipt:
         return await self._move(context, chain_id, "pause", reason)
@@ -204,6 +224,25 @@ class Ledger:
         *chain_id* is the chain the caller named, if any.
         """
         return await self._known(command_of(context, "think", chain_id, thought))
+
+    async def answered_change(
+        self, context: Context, chain_id: UUID | None, name: str, said: object
+    ) -> Receipt | None:
+        """The first receipt of a ``change`` or ``begin`` sent before, as ``answered``."""
+        return await self._known(command_of(context, name, chain_id, said))
+
+    async def chain_at(self, chain_id: UUID, version: int) -> ThoughtChain:
+        """The chain as it was.  Raises ChainNotFoundError, VersionNotFoundError."""
+        return await self._chains.read_at(chain_id, version)
+
+    async def recorded(
+        self, chain_id: UUID, versions: list[int], *, bytes_max: int
+    ) -> list[Recorded]:
+        """The events at some versions of a chain, in order, verified.
+
+        The first, and as many more as *bytes_max* allows.
+        """
+        return await self._chains.recorded(chain_id, versions, bytes_max)
 
     async def close(self) -> None:
         """Finish the appends in flight and let the connections go."""

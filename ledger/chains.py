@@ -10,11 +10,11 @@ from uuid import UUID
 from eventsourcing.persistence import StoredEvent
 
 from ledger.aggregate import ThoughtChain
-from ledger.errors import ChainNotFoundError
+from ledger.errors import ChainNotFoundError, VersionNotFoundError
 from ledger.events import ChainEvent
 from ledger.log import check_next
 from ledger.reader import Reader
-from ledger.serialization import decode
+from ledger.serialization import Recorded, decode
 
 # A cached thought costs about 400 bytes, a cached chain about 2 KiB.
 CACHED_CHAINS_MAX = 2_000
@@ -28,6 +28,19 @@ SELECT_STREAM = """
        AND originator_version > %(after)s
      ORDER BY originator_version
      LIMIT %(limit)s
+"""
+
+SELECT_VERSIONS = """
+    SELECT notification_id, originator_version, topic, state
+      FROM (SELECT notification_id, originator_version, topic, state,
+                   sum(octet_length(state)) OVER (
+                       ORDER BY originator_version ROWS UNBOUNDED PRECEDING
+                   ) - octet_length(state) AS bytes_before
+              FROM ledger.events
+             WHERE originator_id = %(chain_id)s
+               AND originator_version = ANY (%(versions)b::int8[])) AS sized
+     WHERE bytes_before < %(bytes_max)s
+     ORDER BY originator_version
 """
 
 
@@ -92,6 +105,35 @@ class Chains:
             raise ChainNotFoundError(chain_id)
         self.keep(chain)
         return chain
+
+    async def read_at(self, chain_id: UUID, version: int) -> ThoughtChain:
+        """The chain as it was at a version, not cached.
+
+        Raises ChainNotFoundError, VersionNotFoundError.
+        """
+        chain: ThoughtChain | None = None
+        while (after := 0 if chain is None else chain.version) < version:
+            events = await self.events(chain_id, after, min(LOAD_EVENTS_MAX, version - after))
+            for event in events:
+                chain = _mutated(event, chain)
+            if not events:
+                break
+        if chain is None:
+            raise ChainNotFoundError(chain_id)
+        if chain.version < version:
+            raise VersionNotFoundError(chain_id, version, chain.version)
+        return chain
+
+    async def recorded(self, chain_id: UUID, versions: list[int], bytes_max: int) -> list[Recorded]:
+        """The events at some versions, verified: the first, and more as *bytes_max* allows."""
+        rows = await self._reader.fetch(
+            SELECT_VERSIONS,
+            {"chain_id": chain_id, "versions": versions, "bytes_max": bytes_max},
+        )
+        return [
+            decode(position, StoredEvent(chain_id, version, topic, state))
+            for position, version, topic, state in rows
+        ]
 
     async def events(self, chain_id: UUID, after: int, limit: int) -> list[ChainEvent]:
         """Up to *limit* events of a chain after a version, verified."""

@@ -17,7 +17,8 @@ class ChainNotFoundError(LedgerError):
 
     def __init__(self, chain_id: UUID) -> None:
         super().__init__(
-            f"chain {chain_id} does not exist; `thought-ledger chains --all` lists the ones that do"
+            f"chain {chain_id} does not exist; list_thought_chains, or "
+            "`thought-ledger chains --all`, shows the ones that do"
         )
         self.chain_id = chain_id
 
@@ -36,7 +37,8 @@ class ChainNotActiveError(LedgerError):
     def __init__(self, chain_id: UUID, status: str) -> None:
         super().__init__(
             f"chain {chain_id} is {status} and takes no thoughts; "
-            f"resume it (`thought-ledger resume {chain_id}`) or start a new chain with thought 1"
+            f"resume it (resume_thought_chain, or `thought-ledger resume {chain_id}`) "
+            "or start a new chain with thought 1"
         )
         self.chain_id = chain_id
         self.status = status
@@ -60,7 +62,7 @@ class ThoughtNotFoundError(LedgerError):
     def __init__(self, chain_id: UUID, thought: UUID | int) -> None:
         super().__init__(
             f"chain {chain_id} has no thought {thought}; "
-            f"`thought-ledger replay {chain_id}` shows the thoughts it has"
+            f"get_thought_chain, or `thought-ledger replay {chain_id}`, shows those it has"
         )
         self.chain_id = chain_id
         self.thought = thought
@@ -85,11 +87,52 @@ class ReferenceOutOfRangeError(LedgerError):
         self.length = length
 
 
+class ThoughtAbandonedError(LedgerError):
+    """A thought would hang under one that was given up."""
+
+    def __init__(self, chain_id: UUID, thought_number: int) -> None:
+        super().__init__(
+            f"thought {thought_number} of chain {chain_id} was given up as a dead end and takes "
+            "nothing after it; revise a live thought, or branch from one under a new branch id"
+        )
+        self.chain_id = chain_id
+        self.thought_number = thought_number
+
+
+class StaleVersionError(LedgerError):
+    """The chain is not at the version its writer believes it is."""
+
+    def __init__(self, chain_id: UUID, expected: int, current: int) -> None:
+        super().__init__(
+            f"chain {chain_id} is at version {current}, not {expected}: somebody else wrote; "
+            f"read what is new, then send it again with expectedVersion {current}"
+        )
+        self.chain_id = chain_id
+        self.expected = expected
+        self.current = current
+
+
+class VersionNotFoundError(LedgerError):
+    """The chain has not come to such a version."""
+
+    def __init__(self, chain_id: UUID, version: int, current: int) -> None:
+        super().__init__(
+            f"chain {chain_id} has no version {version} yet; "
+            f"ask for one from 1 to {current}, or leave it out for the latest"
+        )
+        self.chain_id = chain_id
+        self.version = version
+        self.current = current
+
+
 class BranchNotFoundError(LedgerError):
     """The chain has no such branch."""
 
     def __init__(self, chain_id: UUID, branch_id: str) -> None:
-        super().__init__(f"chain {chain_id} has no branch {branch_id!r}")
+        super().__init__(
+            f"chain {chain_id} has no branch {branch_id!r}; "
+            "the branchMap of get_thought_chain names those it has"
+        )
         self.chain_id = chain_id
         self.branch_id = branch_id
 

@@ -4,13 +4,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from ledger.events import ThoughtEvent
+from ledger.events import ThoughtBranched, ThoughtEvent, ThoughtRevised
 
 
 class Step(NamedTuple):
     """What the next decision needs of a recorded thought: never its text.
 
     ``head_before`` is what its branch ended with before it, so that it can be forgotten again.
+    ``version`` is where in the stream its event is found.
     """
 
     thought_id: UUID
@@ -19,6 +20,9 @@ class Step(NamedTuple):
     parent_thought_id: UUID | None
     head_before: UUID | None
     confidence_millionths: int | None
+    total_thoughts: int
+    revises_thought_id: UUID | None
+    version: int
 
 
 @dataclass(slots=True)
@@ -42,6 +46,12 @@ class Steps:
     def of(self, thought_id: UUID) -> Step:
         """The step of a thought the chain has."""
         return self.recorded[self.sequences[thought_id] - 1]
+
+    def resolve(self, reference: UUID | int) -> UUID | None:
+        """The thought that is meant: an id is exact, for a number see ``find``."""
+        if isinstance(reference, int):
+            return self.find(reference)
+        return reference if reference in self.sequences else None
 
     def find(self, thought_number: int) -> UUID | None:
         """The latest live thought with that number on the trunk, else the latest anywhere."""
@@ -68,6 +78,7 @@ class Steps:
 
     def add(self, event: ThoughtEvent) -> None:
         branch_id = event.branch_id
+        revises = isinstance(event, ThoughtRevised | ThoughtBranched)
         self.recorded.append(
             Step(
                 event.thought_id,
@@ -76,6 +87,9 @@ class Steps:
                 event.parent_thought_id,
                 self.heads.get(branch_id),
                 event.confidence_millionths,
+                event.total_thoughts,
+                event.revises_thought_id if revises else None,
+                event.originator_version,
             )
         )
         self.sequences[event.thought_id] = event.sequence

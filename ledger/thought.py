@@ -18,7 +18,8 @@ class Thought:
     """One thought as its author says it, before the chain decides where it goes.
 
     With ``branch_id`` it goes on that branch, which it opens if there is none of that name.
-    ``parent_thought_id``, when given, overrides the place the chain would choose.
+    ``parent_thought_id``, when given, overrides the place the chain would choose;
+    ``revises_thought_id`` and ``branch_from_thought_id`` the thoughts it would find by the numbers.
     """
 
     text: str
@@ -30,6 +31,8 @@ class Thought:
     branch_from_thought_number: int | None = None
     is_revision: bool = False
     revises_thought_number: int | None = None
+    revises_thought_id: UUID | None = None
+    branch_from_thought_id: UUID | None = None
     parent_thought_id: UUID | None = None
     reason: str | None = None
     confidence_millionths: int | None = None

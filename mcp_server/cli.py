@@ -19,7 +19,7 @@ from mcp_server.version import package_version
 from mcp_server.web.options import HttpOptions
 from mcp_server.wire import Wire
 
-TOOLSETS = ("compat", "critical", "kodegen")
+TOOLSETS = ("compat", "chains", "critical", "kodegen")
 
 
 class Transport(StrEnum):

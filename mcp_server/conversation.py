@@ -10,12 +10,14 @@ from uuid import UUID, uuid4
 
 import anyio
 
+from ledger import reasoning
 from ledger.aggregate import Status, ThoughtChain
-from ledger.application import Ledger
+from ledger.application import Decide, Ledger
 from ledger.commands import Receipt
 from ledger.header import Context
 from ledger.thought import Thought
 from mcp_server.inputs import InputError, ThoughtInput
+from mcp_server.inputs_chains import AddInput, StartInput
 
 # Whose chains the episodes of a session are: the tool's name, as recorded with each.
 CRITICAL_SOURCE = "criticalthinking"
@@ -56,6 +58,12 @@ class Conversation(Thinking):
         self._history_length = 0
         # A dict for its order: branches by first appearance.
         self._branches: dict[str, None] = {}
+        # A chain that was started and has perhaps no thought yet: the next thought 1 is its first.
+        self._untouched: UUID | None = None
+        # The current chains of the sessions that calls have named.
+        self._sessions: dict[str, UUID] = {}
+        self.position = 0
+        """The last position of what was recorded for this connection, 0 for nothing."""
 
     @property
     def session_id(self) -> str:
@@ -81,6 +89,98 @@ class Conversation(Thinking):
                 answer |= receipt.answer
             return answer
 
+    async def add(
+        self, ledger: Ledger, context: Context, said: AddInput, answer: Decide
+    ) -> Receipt:
+        """Record a thought with its references checked; *answer* is as in ``reasoning.add``.
+
+        As ``think`` where the current chain is concerned.  A session that is named has a current
+        chain of its own.  Raises InputError, and what ``reasoning.add`` raises.
+        """
+        async with self._turn:
+            receipts: list[Receipt] = []
+            with anyio.CancelScope(shield=True):
+                await self._restore(ledger)
+                receipt = await self._add(ledger, context, said, answer)
+                await self._follow(ledger, receipt, said.said)
+                if said.said.chain_id is None:
+                    self._move_to(receipt.chain_id, said.session_id)
+                receipts.append(receipt)
+            return receipts[0]
+
+    async def start(self, ledger: Ledger, context: Context, said: StartInput) -> Receipt:
+        """Start a chain and make it the current one.  Raises what ``start_chain`` raises."""
+        async with self._turn:
+            receipts: list[Receipt] = []
+            with anyio.CancelScope(shield=True):
+                await self._restore(ledger)
+                receipt = await reasoning.start_chain(
+                    ledger,
+                    context,
+                    session_id=said.session_id or self._session_id,
+                    parent_chain_id=said.parent_chain_id,
+                    title=said.title,
+                    said=[said.session_id, said.parent_chain_id, said.title],
+                )
+                self.note(receipt)
+                if receipt.chain_id not in self._chains:
+                    self._adopt(await ledger.chain(receipt.chain_id))
+                    self._untouched = receipt.chain_id
+                    self._move_to(receipt.chain_id, said.session_id)
+                receipts.append(receipt)
+            return receipts[0]
+
+    def note(self, receipt: Receipt) -> None:
+        """Remember up to where this connection has written."""
+        self.position = max(self.position, receipt.position or 0)
+
+    def note_thought(self, receipt: Receipt, branch_id: str | None) -> None:
+        """Count a thought that went into a chain by another door than ``think`` and ``add``."""
+        self.note(receipt)
+        if receipt.chain_id in self._chains and not receipt.repeated:
+            self._history_length += 1
+            self._branches |= {} if branch_id is None else {branch_id: None}
+
+    async def _add(
+        self, ledger: Ledger, context: Context, said: AddInput, answer: Decide
+    ) -> Receipt:
+        thought, expected = said.thought, said.expected_version
+        chain_id = said.said.chain_id
+        if chain_id is not None:
+            return await reasoning.add(
+                ledger, context, chain_id, thought, answer, expected_version=expected
+            )
+        # Which chain is the current one may have changed since the request was sent first.
+        if repeated := await reasoning.added_before(ledger, context, None, thought):
+            return repeated
+        named = said.session_id
+        current = self._current if named is None else self._sessions.get(named)
+        chain_id = await self._chain_for(ledger, said.said, current)
+        if chain_id is not None:
+            return await reasoning.add(
+                ledger, context, chain_id, thought, answer, expected_version=expected, named=False
+            )
+        if expected is not None:
+            raise InputError(("expectedVersion", "needs the chain_id of the chain it speaks of"))
+        session_id = named or self._session_id
+        return await reasoning.begin_adding(ledger, context, session_id, thought, answer)
+
+    async def _chain_for(
+        self, ledger: Ledger, said: ThoughtInput, current: UUID | None
+    ) -> UUID | None:
+        """The chain a thought without a chain_id goes to; None when it starts another."""
+        if current is None or not _starts_another(said):
+            return current
+        if current != self._untouched:
+            return None
+        chain = await ledger.chain(current)
+        return current if chain.status is Status.ACTIVE and not chain.thought_count else None
+
+    def _move_to(self, chain_id: UUID, session_id: str | None) -> None:
+        self._current = chain_id
+        if session_id is not None:
+            self._sessions[session_id] = chain_id
+
     async def _record(self, ledger: Ledger, context: Context, said: ThoughtInput) -> Receipt:
         thought = thought_of(said)
         if said.chain_id is not None:
@@ -93,12 +193,14 @@ class Conversation(Thinking):
         # Which chain is the current one may have changed since the request was sent first.
         if repeated := await ledger.answered(context, None, thought):
             return repeated
-        if self._current is None or _starts_another(said):
+        chain_id = await self._chain_for(ledger, said, self._current)
+        if chain_id is None:
             return await ledger.begin_thinking(context, self._session_id, thought, answer)
-        return await ledger.think(context, self._current, thought, answer, named=False)
+        return await ledger.think(context, chain_id, thought, answer, named=False)
 
     async def _follow(self, ledger: Ledger, receipt: Receipt, said: ThoughtInput) -> None:
         """Move on to the chain that was just thought in, and count the thought."""
+        self.note(receipt)
         if receipt.chain_id in self._chains:
             if not receipt.repeated:
                 self._count(said)

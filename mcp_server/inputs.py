@@ -36,6 +36,18 @@ ALIASES = {
     "needsMoreThoughts": "needs_more_thoughts",
     "chain_id": "chainId",
     "requestId": "request_id",
+    "session_id": "sessionId",
+    "parent_chain_id": "parentChainId",
+    "counterArgument": "counter_argument",
+    "nextStepRationale": "next_step_rationale",
+    "expectedVersion": "expected_version",
+    "thought_number": "thoughtNumber",
+    "thought_id": "thoughtId",
+    "from_thought_number": "fromThoughtNumber",
+    "revised_thought": "revisedThought",
+    "branch_id": "branchId",
+    "at_version": "atVersion",
+    "structure_only": "structureOnly",
 }
 
 Parsed = TypeVar("Parsed")

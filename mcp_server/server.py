@@ -118,8 +118,12 @@ def build_server(
         request: ServerRequestContext[Any], params: ReadResourceRequestParams
     ) -> ReadResourceResult:
         resource = find_resource(resources, str(params.uri))
+        caller = door.caller(request.request)
+        if not caller.may(READ):
+            raise MCPError(INVALID_PARAMS, f"the token {caller.name} may not read resources")
         try:
-            text = await resource.read(await source.get(), _context(request, actor, None))
+            context = _context(request, caller.name or actor, None)
+            text = await resource.read(await source.get(), context)
         except LedgerError as refusal:
             raise MCPError(INTERNAL_ERROR, str(refusal)) from None
         return contents_of(resource, text)

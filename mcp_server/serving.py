@@ -16,6 +16,7 @@ from mcp_server.stdio import Wire, serve_stdio
 from mcp_server.tools.echo import Echo
 from mcp_server.toolsets import offer_of
 from mcp_server.worker_process import WorkerProcess
+from projections.lists import ChainLists
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,13 @@ class ServeOptions:
 async def serve(settings: Settings, options: ServeOptions, wire: Wire) -> int:
     """Serve one client until it leaves; the exit code: 2 when the database never could be used."""
     async with opened(settings, options) as (source, echo):
-        offer = offer_of(options.toolsets, options.session_name, echo)
+        lists = ChainLists(source.reader)
+        offer = offer_of(options.toolsets, options.session_name, echo, lists)
         server = build_server(source, offer.tools, offer.resources, actor=settings.actor)
-        await serve_stdio(server, wire)
+        try:
+            await serve_stdio(server, wire)
+        finally:
+            await lists.close()
     return exit_code(source)
 
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 
 from ledger.application import Ledger
-from ledger.database import Database
+from ledger.database import Connector, Database, Role
 from ledger.errors import LedgerError
 from ledger.settings import Settings
 
@@ -37,6 +37,10 @@ class LedgerSource:
             self.start()
         assert self._opening is not None
         return await asyncio.shield(self._opening)
+
+    def reader(self) -> Connector:
+        """Makes connections that read the read models; for after ``get``."""
+        return self._database.connector(Role.READER)
 
     async def close(self) -> None:
         """Finish the appends in flight and give the database up."""

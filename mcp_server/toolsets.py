@@ -8,10 +8,12 @@ from mcp_server.critical.current import CurrentThinking
 from mcp_server.critical.episodes import Episodes
 from mcp_server.inputs import ThoughtInput
 from mcp_server.resources import LedgerResource
+from mcp_server.tools.chains import chain_tools
 from mcp_server.tools.compat import SequentialThinking
 from mcp_server.tools.critical import CriticalThinking
 from mcp_server.tools.kodegen import SequentialThinkingSessions, Sessions
 from mcp_server.tools.tool import LedgerTool
+from projections.lists import ChainLists
 
 
 @dataclass(slots=True)
@@ -26,6 +28,7 @@ def offer_of(
     toolsets: Sequence[str],
     session_name: str | None,
     on_thought: Callable[[ThoughtInput], None] | None,
+    lists: ChainLists,
 ) -> Offer:
     """The offer of one connection, in the order of *toolsets*, which share its session.
 
@@ -37,6 +40,8 @@ def offer_of(
         match name:
             case "compat":
                 offer.tools.append(SequentialThinking(conversation, on_thought))
+            case "chains":
+                offer.tools += chain_tools(conversation, lists, on_thought)
             case "critical":
                 episodes = Episodes(conversation.session_id)
                 offer.tools.append(CriticalThinking(episodes, on_thought))

@@ -99,6 +99,7 @@ def _abandon_thought(chain: ThoughtChain, number: int) -> None:
 
 _PERFORM: dict[str, Callable[..., None]] = {
     "add_thought": ThoughtChain.add_thought,
+    "add_checked_thought": ThoughtChain.add_checked_thought,
     "think": ThoughtChain.think,
     "abandon_thought": _abandon_thought,
     "close_branch": _close_branch,
@@ -129,6 +130,7 @@ thoughts = st.builds(
 too_long_thoughts = thoughts.map(lambda thought: replace(thought, branch_id="b" * 256))
 commands = st.one_of(
     st.builds(lambda *said: Command("add_thought", said), thought_ids, thoughts),
+    st.builds(lambda *said: Command("add_checked_thought", said), thought_ids, thoughts),
     st.builds(lambda *said: Command("think", said), thought_ids, thoughts),
     st.builds(lambda *said: Command("think", said), thought_ids, thoughts | too_long_thoughts),
     st.builds(lambda said: Command("abandon_thought", (said,)), st.integers(1, 6)),

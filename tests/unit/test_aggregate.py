@@ -737,4 +737,4 @@ def test_the_histories_of_these_tests_meet_refusals_and_every_kind_of_event():
     live()
 
     assert seen == CATALOGUE.keys() - {"chain.started", "feedback.given", "chain.recalled"}
-    assert len(refused) == 8
+    assert len(refused) == 9

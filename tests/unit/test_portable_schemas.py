@@ -5,12 +5,13 @@ import json
 import pytest
 from mcp_types import ListToolsResult
 
+from mcp_server.schemas_chains import CHAINS_TOOLS
 from mcp_server.tools.compat import SEQUENTIALTHINKING
 from mcp_server.tools.critical import CRITICALTHINKING
 from mcp_server.tools.kodegen import SEQUENTIAL_THINKING
 
 COMPAT = [SEQUENTIALTHINKING]
-TOOLS = [*COMPAT, CRITICALTHINKING, SEQUENTIAL_THINKING]
+TOOLS = [*COMPAT, *CHAINS_TOOLS, CRITICALTHINKING, SEQUENTIAL_THINKING]
 COMPAT_CHARACTERS_MAX = 4_700
 NAME_CHARACTERS_MAX = 24
 A_MAP = "Mean confidence of each branch"
@@ -23,6 +24,7 @@ SCHEMAS = [
     pytest.param(schema, id=f"{tool.name} {side}")
     for tool in TOOLS
     for side, schema in (("input", tool.input_schema), ("output", tool.output_schema))
+    if schema is not None
 ]
 
 
@@ -38,7 +40,7 @@ def nodes(schema):
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_a_schema_is_an_object_of_plain_fields(schema):
     assert schema["type"] == "object"
-    assert set(schema["required"]) <= set(schema["properties"])
+    assert set(schema.get("required", ())) <= set(schema["properties"])
     for node in nodes(schema):
         assert set(node) <= ALLOWED
         assert isinstance(node["type"], str)

@@ -1,0 +1,264 @@
+"""The use cases of agents that reason in named chains, with their references checked."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from ledger.aggregate import Status, ThoughtChain
+from ledger.application import Decide, Ledger
+from ledger.commands import Answer, Receipt, title_of
+from ledger.errors import ChainNotFoundError
+from ledger.events import Outcome
+from ledger.header import Context
+from ledger.limits import INTEGER_MAX
+from ledger.thought import Thought
+
+TITLE_DEFAULT = "untitled"
+LAST_THOUGHT_BYTES_MAX = 1
+
+# A thought by its id, which is exact, or by its number (``Steps.find``).
+Reference = UUID | int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BranchThought:
+    """A thought on a branch; what is None follows from the thought it leaves from."""
+
+    text: str
+    branch_id: str
+    thought_number: int | None = None
+    total_thoughts: int | None = None
+    next_thought_needed: bool = True
+
+
+async def add(
+    ledger: Ledger,
+    context: Context,
+    chain_id: UUID,
+    thought: Thought,
+    answer: Decide,
+    *,
+    expected_version: int | None = None,
+    named: bool = True,
+) -> Receipt:
+    """Record a thought (``ThoughtChain.add_checked_thought``) in a chain of that version.
+
+    *answer* is given the chain as it is after the thought.  Raises StaleVersionError,
+    ThoughtNotFoundError, ThoughtAbandonedError, and what ``Ledger.think`` raises.
+    """
+
+    def decide(chain: ThoughtChain) -> Answer:
+        chain.require_version(expected_version)
+        return _added(chain, thought, answer)
+
+    return await ledger.change(context, chain_id, "add", decide, said=asdict(thought), named=named)
+
+
+async def begin_adding(
+    ledger: Ledger, context: Context, session_id: str | None, thought: Thought, answer: Decide
+) -> Receipt:
+    """Start a chain, titled by its first thought, with that thought; see ``add``."""
+    chain = ThoughtChain.start(uuid4(), title=title_of(thought.text), session_id=session_id)
+    answered = _added(chain, thought, answer)
+    return await ledger.begin(context, chain, answered, name="add", said=asdict(thought))
+
+
+async def added_before(
+    ledger: Ledger, context: Context, chain_id: UUID | None, thought: Thought
+) -> Receipt | None:
+    """The first receipt of a thought added before under the context's request id."""
+    return await ledger.answered_change(context, chain_id, "add", asdict(thought))
+
+
+async def start_chain(
+    ledger: Ledger,
+    context: Context,
+    *,
+    session_id: str | None,
+    parent_chain_id: UUID | None,
+    title: str | None,
+    said: object,
+) -> Receipt:
+    """Start a chain without thoughts.  *said* is what a request id stands for.
+
+    Raises ChainNotFoundError for a parent that is not there.
+    """
+    if parent_chain_id is not None and not await ledger.events(parent_chain_id, after=0, limit=1):
+        raise ChainNotFoundError(parent_chain_id)
+    chain = ThoughtChain.start(
+        uuid4(),
+        title=title or TITLE_DEFAULT,
+        session_id=session_id,
+        parent_chain_id=parent_chain_id,
+    )
+    answer = {
+        "chain_id": str(chain.id),
+        "session_id": session_id,
+        "status": str(chain.status),
+        "created_at": chain.created_on.isoformat(timespec="microseconds"),
+    }
+    return await ledger.begin(context, chain, answer, name="start", said=said)
+
+
+async def revise(
+    ledger: Ledger,
+    context: Context,
+    chain_id: UUID,
+    reference: Reference,
+    *,
+    text: str,
+    reason: str | None = None,
+) -> Receipt:
+    """Record a revision of a thought, with its number and on its branch.
+
+    Raises ThoughtNotFoundError, ThoughtAbandonedError, and what ``Ledger.think`` raises.
+    """
+
+    def decide(chain: ThoughtChain) -> Answer:
+        step = chain.steps.of(chain.find_thought(reference))
+        thought = Thought(
+            text=text,
+            thought_number=step.thought_number,
+            total_thoughts=max(_estimate(chain), step.thought_number),
+            next_thought_needed=chain.status is Status.ACTIVE,
+            branch_id=step.branch_id,
+            is_revision=True,
+            revises_thought_number=step.thought_number,
+            revises_thought_id=step.thought_id,
+            reason=reason,
+        )
+        return _added(chain, thought, _place)
+
+    return await ledger.change(
+        context, chain_id, "revise", decide, said=[str(reference), text, reason]
+    )
+
+
+async def branch(
+    ledger: Ledger, context: Context, chain_id: UUID, reference: Reference, said: BranchThought
+) -> Receipt:
+    """Open a branch at a thought with its first thought, or go on with a branch that is open.
+
+    Raises ThoughtNotFoundError, ThoughtAbandonedError, and what ``Ledger.think`` raises.
+    """
+
+    def decide(chain: ThoughtChain) -> Answer:
+        origin = chain.steps.of(chain.find_thought(reference))
+        head = chain.steps.heads.get(said.branch_id)
+        before = origin if head is None else chain.steps.of(head)
+        number = said.thought_number or min(before.thought_number + 1, INTEGER_MAX)
+        thought = Thought(
+            text=said.text,
+            thought_number=number,
+            total_thoughts=max(said.total_thoughts or _estimate(chain), number),
+            next_thought_needed=said.next_thought_needed,
+            branch_id=said.branch_id,
+            branch_from_thought_number=origin.thought_number,
+            branch_from_thought_id=origin.thought_id,
+        )
+        return {**_added(chain, thought, _place), "branch_id": said.branch_id}
+
+    return await ledger.change(
+        context, chain_id, "branch", decide, said=[str(reference), asdict(said)]
+    )
+
+
+async def close_branch(
+    ledger: Ledger,
+    context: Context,
+    chain_id: UUID,
+    branch_id: str,
+    outcome: Outcome,
+    *,
+    conclusion: str | None = None,
+) -> Receipt:
+    """Close a branch.  Raises BranchNotFoundError, BranchClosedError, ChainNotActiveError."""
+
+    def decide(chain: ThoughtChain) -> Answer:
+        chain.close_branch(branch_id, outcome, conclusion=conclusion)
+        return {"branch_id": branch_id, "outcome": str(outcome)}
+
+    said = [branch_id, str(outcome), conclusion]
+    return await ledger.change(context, chain_id, "close_branch", decide, said=said)
+
+
+async def complete(
+    ledger: Ledger,
+    context: Context,
+    chain_id: UUID,
+    reason: str | None = None,
+    conclusion: str | None = None,
+) -> Receipt:
+    """Complete a chain, with what came of it.  Raises TransitionError."""
+
+    def decide(chain: ThoughtChain) -> Answer:
+        previous = chain.status
+        chain.complete(reason=reason, conclusion=conclusion)
+        return moved(previous, chain)
+
+    return await ledger.change(
+        context, chain_id, "complete_with", decide, said=[reason, conclusion]
+    )
+
+
+async def abandon_thought(
+    ledger: Ledger,
+    context: Context,
+    chain_id: UUID,
+    reference: Reference,
+    reason: str | None = None,
+) -> Receipt:
+    """Give a thought up as a dead end.  Raises ThoughtNotFoundError, ChainNotActiveError."""
+
+    def decide(chain: ThoughtChain) -> Answer:
+        thought_id = chain.find_thought(reference)
+        chain.abandon_thought(thought_id, reason=reason)
+        return {**moved(chain.status, chain), "thought_id": str(thought_id)}
+
+    said = [str(reference), reason]
+    return await ledger.change(context, chain_id, "abandon_thought", decide, said=said)
+
+
+async def resume(
+    ledger: Ledger, context: Context, chain_id: UUID, reason: str | None = None
+) -> Receipt:
+    """Take a chain up again; answers with its last thought.  Raises TransitionError."""
+    last_thought = await _last_thought(ledger, chain_id)
+
+    def decide(chain: ThoughtChain) -> Answer:
+        previous = chain.status
+        chain.resume(reason=reason)
+        answer = {**moved(previous, chain), "thought_count": chain.thought_count}
+        return answer if last_thought is None else {**answer, "last_thought": last_thought}
+
+    return await ledger.change(context, chain_id, "resume_with", decide, said=reason)
+
+
+def moved(previous: Status, chain: ThoughtChain) -> dict[str, Any]:
+    """What a change of status answers."""
+    return {"previous_status": str(previous), "new_status": str(chain.status)}
+
+
+def _added(chain: ThoughtChain, thought: Thought, answer: Decide) -> dict[str, Any]:
+    thought_id = uuid4()
+    chain.add_checked_thought(thought_id, thought)
+    return {**answer(chain), "thought_id": str(thought_id), "version": chain.version}
+
+
+def _place(chain: ThoughtChain) -> Answer:
+    return {"thought_number": chain.steps.recorded[-1].thought_number}
+
+
+def _estimate(chain: ThoughtChain) -> int:
+    return chain.steps.recorded[-1].total_thoughts
+
+
+async def _last_thought(ledger: Ledger, chain_id: UUID) -> str | None:
+    # A chain that may be resumed takes no new thoughts, so it is the last one also when decided;
+    # a revision that slips in between is in the chain, and only not yet in this answer.
+    chain = await ledger.chain(chain_id)
+    if not chain.steps.recorded:
+        return None
+    versions = [chain.steps.recorded[-1].version]
+    (recorded,) = await ledger.recorded(chain_id, versions, bytes_max=LAST_THOUGHT_BYTES_MAX)
+    return vars(recorded.event)["text"]

@@ -1,0 +1,388 @@
+"""The arguments of the toolset ``chains``, as lenient as those of the drop-in tool."""
+
+import base64
+import binascii
+import json
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any, cast
+from uuid import UUID
+
+from ledger.aggregate import Status
+from ledger.events import Outcome
+from ledger.limits import TEXT_BYTES_MAX
+from ledger.reading import Wanted
+from ledger.reasoning import BranchThought, Reference
+from ledger.thought import Thought
+from mcp_server.inputs import (
+    Arguments,
+    InputError,
+    ThoughtInput,
+    describe,
+    parse_sequentialthinking,
+    to_boolean,
+    to_identifier,
+    to_integer,
+    to_text,
+    to_thought,
+    to_uuid,
+)
+from projections.lists import LIST_CHAINS_MAX, After, ChainFilter
+
+MILLION = 1_000_000
+ASSUMPTIONS_MAX = 100
+LIST_CHAINS_DEFAULT = 20
+NO_CHAIN = UUID(int=0)
+
+to_note = partial(to_text, bytes_max=TEXT_BYTES_MAX)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AddInput:
+    """One call of ``add_thought``: the drop-in's fields, and what else it says."""
+
+    said: ThoughtInput
+    thought: Thought
+    session_id: str | None
+    expected_version: int | None
+    warnings: tuple[str, ...]
+    request_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StartInput:
+    """One call of ``start_thought_chain``."""
+
+    session_id: str | None
+    parent_chain_id: UUID | None
+    title: str | None
+    request_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReadInput:
+    """One call of ``get_thought_chain``."""
+
+    chain_id: UUID
+    wanted: Wanted
+    request_id: None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ListInput:
+    """One call of ``list_thought_chains``."""
+
+    wanted: ChainFilter
+    request_id: None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReviseInput:
+    """One call of ``revise_thought``."""
+
+    chain_id: UUID
+    reference: Reference
+    text: str
+    reason: str | None
+    request_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BranchInput:
+    """One call of ``branch_thought``."""
+
+    chain_id: UUID
+    reference: Reference
+    thought: BranchThought
+    request_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CloseInput:
+    """One call of ``close_branch``."""
+
+    chain_id: UUID
+    branch_id: str
+    outcome: Outcome
+    conclusion: str | None
+    request_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MoveInput:
+    """One call of a tool that moves a chain's status, or gives one of its thoughts up."""
+
+    chain_id: UUID
+    reason: str | None
+    conclusion: str | None
+    reference: Reference | None
+    request_id: str | None
+
+
+def parse_add(arguments: Mapping[str, object]) -> AddInput:
+    """Read the arguments of ``add_thought``.  Raises InputError."""
+    problems: list[tuple[str, str]] = []
+    said: ThoughtInput | None = None
+    try:
+        said = parse_sequentialthinking(arguments)
+    except InputError as error:
+        problems.extend(error.problems)
+    given = Arguments(arguments)
+    session_id = given.allow("session_id", to_identifier)
+    confidence = given.allow("confidence", to_millionths)
+    assumptions = given.allow("assumptions", to_notes)
+    critique = given.allow("critique", to_note)
+    counter_argument = given.allow("counterArgument", to_note)
+    next_step_rationale = given.allow("nextStepRationale", to_note)
+    expected_version = given.allow("expectedVersion", to_integer)
+    half_branch = _is_half_a_branch(arguments)
+    try:
+        given.refuse_problems()
+    except InputError as error:
+        problems.extend(error.problems)
+    if said is None or problems:
+        raise InputError(*problems)
+    thought = Thought(
+        text=said.thought,
+        thought_number=said.thought_number,
+        total_thoughts=said.total_thoughts,
+        next_thought_needed=said.next_thought_needed,
+        needs_more_thoughts=said.needs_more_thoughts,
+        branch_id=said.branch_id,
+        branch_from_thought_number=said.branch_from_thought,
+        is_revision=said.is_revision,
+        revises_thought_number=said.revises_thought,
+        confidence_millionths=confidence,
+        assumptions=assumptions,
+        critique=critique,
+        counter_argument=counter_argument,
+        next_step_rationale=next_step_rationale,
+    )
+    return AddInput(
+        said=said,
+        thought=thought,
+        session_id=session_id,
+        expected_version=expected_version,
+        warnings=tuple(_warnings(said, half_branch=half_branch)),
+        request_id=said.request_id,
+    )
+
+
+def parse_start(arguments: Mapping[str, object]) -> StartInput:
+    """Read the arguments of ``start_thought_chain``.  Raises InputError."""
+    given = Arguments(arguments)
+    started = StartInput(
+        session_id=given.allow("session_id", to_identifier),
+        parent_chain_id=given.allow("parent_chain_id", to_uuid),
+        title=given.allow("title", to_note),
+        request_id=given.allow("requestId", to_identifier),
+    )
+    given.refuse_problems()
+    return started
+
+
+def parse_read(arguments: Mapping[str, object]) -> ReadInput:
+    """Read the arguments of ``get_thought_chain``.  Raises InputError."""
+    given = Arguments(arguments)
+    chain_id = given.require("chain_id", to_uuid, placeholder=NO_CHAIN)
+    wanted = Wanted(
+        branch_id=given.allow("branch_id", to_identifier),
+        last=given.allow("last", to_integer),
+        start=given.allow("from", to_integer),
+        limit=given.allow("limit", to_integer),
+        at_version=given.allow("at_version", to_integer),
+        structure_only=given.allow("structure_only", to_boolean) or False,
+    )
+    given.refuse_problems()
+    return ReadInput(chain_id=chain_id, wanted=wanted)
+
+
+def parse_list(arguments: Mapping[str, object]) -> ListInput:
+    """Read the arguments of ``list_thought_chains``.  Raises InputError."""
+    given = Arguments(arguments)
+    wanted = ChainFilter(
+        session_id=given.allow("session_id", to_identifier),
+        status=given.allow("status", partial(_to_choice, choices=[*map(str, Status)])),
+        parent_chain_id=given.allow("parent_chain_id", to_uuid),
+        agent=given.allow("agent", to_identifier),
+        limit=min(given.allow("limit", to_integer) or LIST_CHAINS_DEFAULT, LIST_CHAINS_MAX),
+        after=given.allow("cursor", to_after),
+    )
+    given.refuse_problems()
+    return ListInput(wanted=wanted)
+
+
+def parse_revise(arguments: Mapping[str, object]) -> ReviseInput:
+    """Read the arguments of ``revise_thought``.  Raises InputError."""
+    given = Arguments(arguments)
+    chain_id = given.require("chain_id", to_uuid, placeholder=NO_CHAIN)
+    reference = _reference(given, "thought_number")
+    text = given.require("revised_thought", to_thought, placeholder="")
+    reason = given.allow("reason", to_note)
+    request_id = given.allow("requestId", to_identifier)
+    given.refuse_problems()
+    return ReviseInput(
+        chain_id=chain_id,
+        reference=_required(reference, "thought_number"),
+        text=text,
+        reason=reason,
+        request_id=request_id,
+    )
+
+
+def parse_branch(arguments: Mapping[str, object]) -> BranchInput:
+    """Read the arguments of ``branch_thought``.  Raises InputError."""
+    given = Arguments(arguments)
+    chain_id = given.require("chain_id", to_uuid, placeholder=NO_CHAIN)
+    reference = _reference(given, "from_thought_number")
+    needed = given.allow("nextThoughtNeeded", to_boolean)
+    thought = BranchThought(
+        text=given.require("thought", to_thought, placeholder=""),
+        branch_id=given.require("branch_id", _to_name, placeholder=""),
+        thought_number=given.allow("thoughtNumber", to_integer),
+        total_thoughts=given.allow("totalThoughts", to_integer),
+        next_thought_needed=True if needed is None else needed,
+    )
+    request_id = given.allow("requestId", to_identifier)
+    given.refuse_problems()
+    return BranchInput(
+        chain_id=chain_id,
+        reference=_required(reference, "from_thought_number"),
+        thought=thought,
+        request_id=request_id,
+    )
+
+
+def parse_close(arguments: Mapping[str, object]) -> CloseInput:
+    """Read the arguments of ``close_branch``.  Raises InputError."""
+    given = Arguments(arguments)
+    outcomes = [*map(str, Outcome)]
+    chain_id = given.require("chain_id", to_uuid, placeholder=NO_CHAIN)
+    branch_id = given.require("branch_id", _to_name, placeholder="")
+    outcome = given.require("outcome", partial(_to_choice, choices=outcomes), placeholder="kept")
+    conclusion = given.allow("conclusion", to_note)
+    request_id = given.allow("requestId", to_identifier)
+    given.refuse_problems()
+    return CloseInput(
+        chain_id=chain_id,
+        branch_id=branch_id,
+        outcome=Outcome(outcome),
+        conclusion=conclusion,
+        request_id=request_id,
+    )
+
+
+def parse_move(arguments: Mapping[str, object], *extra: str) -> MoveInput:
+    """Read a chain and a reason, and of *extra* ``conclusion`` or ``thought``.  Raises InputError.
+
+    ``thought`` stands for the two ways to name one.
+    """
+    given = Arguments(arguments)
+    moved = MoveInput(
+        chain_id=given.require("chain_id", to_uuid, placeholder=NO_CHAIN),
+        reason=given.allow("reason", to_note),
+        conclusion=given.allow("conclusion", to_note) if "conclusion" in extra else None,
+        reference=_reference(given, "thought_number") if "thought" in extra else None,
+        request_id=given.allow("requestId", to_identifier),
+    )
+    given.refuse_problems()
+    return moved
+
+
+def to_millionths(field: str, value: object) -> int:
+    """A confidence from 0 to 1, as whole millionths."""
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value) if abs(value) <= 1 else math.nan
+    elif isinstance(value, str):
+        with suppress(ValueError):
+            number = float(value)
+    if not 0 <= number <= 1:
+        raise InputError((field, f"must be a number from 0 to 1, got {describe(value)}"))
+    return round(number * MILLION)
+
+
+def to_notes(field: str, value: object) -> tuple[str, ...]:
+    """A list of texts; one text alone, or a list written as JSON, is taken for it too."""
+    if isinstance(value, str):
+        value = _list_of_text(value)
+    if not isinstance(value, list):
+        raise InputError((field, f"must be a list of strings, got {describe(value)}"))
+    notes = cast("list[object]", value)
+    if len(notes) > ASSUMPTIONS_MAX:
+        raise InputError((field, f"has {len(notes)} items, the limit is {ASSUMPTIONS_MAX}"))
+    return tuple(to_note(field, note) for note in notes)
+
+
+def cursor_of(after: After) -> str:
+    """Where a list ended, for ``to_after`` to read."""
+    words = json.dumps([after.updated_at.isoformat(), str(after.chain_id)])
+    return base64.urlsafe_b64encode(words.encode()).decode()
+
+
+def to_after(field: str, value: object) -> After:
+    """Where an earlier list ended."""
+    problem = InputError((field, "is none of ours; leave it out, or send the `next` of an answer"))
+    if not isinstance(value, str):
+        raise problem
+    try:
+        updated_at, chain_id = json.loads(base64.b64decode(value, altchars=b"-_", validate=True))
+        moment = datetime.fromisoformat(updated_at)
+        after = After(moment, UUID(chain_id))
+    except (binascii.Error, ValueError, TypeError, AttributeError):
+        raise problem from None
+    if moment.tzinfo is None:
+        raise problem
+    return after
+
+
+def _list_of_text(text: str) -> object:
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return [text]
+
+
+def _to_choice(field: str, value: object, choices: list[str]) -> str:
+    if isinstance(value, str) and value.strip().lower() in choices:
+        return value.strip().lower()
+    raise InputError((field, f"must be one of {', '.join(choices)}, got {describe(value)}"))
+
+
+def _to_name(field: str, value: object) -> str:
+    name = to_identifier(field, value)
+    if not name:
+        raise InputError((field, "must not be empty"))
+    return name
+
+
+def _reference(given: Arguments, number_field: str) -> Reference | None:
+    thought_id = given.allow("thought_id", to_uuid)
+    thought_number = given.allow(number_field, to_integer)
+    return thought_number if thought_id is None else thought_id
+
+
+def _required(reference: Reference | None, number_field: str) -> Reference:
+    if reference is None:
+        raise InputError((number_field, "is missing; give it, or thought_id"))
+    return reference
+
+
+def _is_half_a_branch(arguments: Mapping[str, object]) -> bool:
+    given = Arguments(arguments)
+    parse: Callable[[str, object], Any] = lambda _field, value: value  # noqa: E731
+    names = [given.allow(name, parse) for name in ("branchId", "branchFromThought")]
+    return names.count(None) == 1
+
+
+def _warnings(said: ThoughtInput, *, half_branch: bool) -> list[str]:
+    warnings: list[str] = []
+    if half_branch:
+        warnings.append("recorded on the trunk: a branch needs both branchId and branchFromThought")
+    if said.is_revision and said.revises_thought is None:
+        warnings.append("recorded as a revision of nothing: say which with revisesThought")
+    return warnings

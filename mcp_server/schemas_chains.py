@@ -1,0 +1,216 @@
+"""What a client is told about the toolset ``chains``: definitions as short as they can be.
+
+All tools of a server are read by the model before it reads anything else.  The rules for schemas
+are those of ``schemas``.
+"""
+
+from typing import Any
+
+from mcp_types import Tool, ToolAnnotations
+
+from mcp_server.schemas import SEQUENTIALTHINKING_SCHEMA
+
+Schema = dict[str, Any]
+
+
+def _text(description: str, *choices: str) -> Schema:
+    field = {"type": "string", "description": description}
+    return {**field, "enum": list(choices)} if choices else field
+
+
+def _number(description: str) -> Schema:
+    return {"type": "integer", "minimum": 1, "description": description}
+
+
+def _flag(description: str) -> Schema:
+    return {"type": "boolean", "description": description}
+
+
+CHAIN_ID = _text("Its UUID")
+REQUEST_ID = _text("Makes a retry safe")
+THOUGHT_ID = _text("Or its UUID")
+REASON = _text("Why")
+SESSION_ID = _text("Session's name")
+# Said once, by the drop-in tool or by add_thought's own words.
+SHORTER = {
+    "thought": "The current step",
+    "nextThoughtNeeded": "False concludes",
+    "thoughtNumber": "From 1",
+    "totalThoughts": "Estimate",
+    "isRevision": "Reconsiders a thought",
+    "revisesThought": "Which",
+    "branchFromThought": "Where it branches",
+    "branchId": "Branch",
+    "needsMoreThoughts": "More to come",
+    "chain_id": "By default the current one",
+    "requestId": REQUEST_ID["description"],
+}
+THOUGHT: Schema = {
+    name: {**field, "description": SHORTER[name]}
+    for name, field in SEQUENTIALTHINKING_SCHEMA["properties"].items()
+}
+
+STRINGS: Schema = {"type": "array", "items": {"type": "string"}}
+
+
+def _tool(
+    name: str,
+    title: str,
+    description: str,
+    properties: Schema,
+    *,
+    required: tuple[str, ...] = (),
+    read_only: bool = False,
+) -> Tool:
+    # No output schemas: they would cost as much as all input schemas, and an answer is read anyway.
+    hints = (
+        ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
+        if read_only
+        else ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    )
+    schema: Schema = {"type": "object", "properties": properties}
+    return Tool(
+        name=name,
+        title=title,
+        description=description,
+        input_schema={**schema, "required": list(required)} if required else schema,
+        annotations=hints,
+    )
+
+
+ADD_THOUGHT = _tool(
+    "add_thought",
+    "Add Thought",
+    "Record a thought; what it refers to must exist.",
+    {
+        **THOUGHT,
+        "session_id": SESSION_ID,
+        "confidence": {"type": "number", "minimum": 0, "description": "0 to 1"},
+        "assumptions": {**STRINGS, "description": "Taken for granted"},
+        "critique": _text("Its weak points"),
+        "counterArgument": _text("The case against"),
+        "nextStepRationale": _text("Why go on so"),
+        "expectedVersion": _number("Refuse at another version"),
+    },
+    required=tuple(SEQUENTIALTHINKING_SCHEMA["required"]),
+)
+START = _tool(
+    "start_thought_chain",
+    "Start Chain",
+    "Start a chain and make it the current one.",
+    {
+        "session_id": SESSION_ID,
+        "parent_chain_id": _text("Where it came from"),
+        "title": _text("What it is about"),
+        "requestId": REQUEST_ID,
+    },
+)
+GET = _tool(
+    "get_thought_chain",
+    "Read Chain",
+    "Read a chain, 100 thoughts a page; next is the from of the next page. parent, revises and "
+    "revised_by are sequences.",
+    {
+        "chain_id": CHAIN_ID,
+        "branch_id": _text("Only this branch"),
+        "last": _number("The last so many"),
+        "from": _number("First sequence"),
+        "limit": _number("Thoughts a page"),
+        "at_version": _number("As it was then"),
+        "structure_only": _flag("No texts"),
+    },
+    required=("chain_id",),
+    read_only=True,
+)
+LIST = _tool(
+    "list_thought_chains",
+    "List Chains",
+    "List chains, latest first; next is the cursor of the next page.",
+    {
+        "session_id": SESSION_ID,
+        "status": _text("Only such", "active", "paused", "completed", "abandoned"),
+        "parent_chain_id": _text("Its parent"),
+        "agent": _text("Who started it"),
+        "limit": _number("20 by default"),
+        "cursor": _text("Earlier next"),
+    },
+    read_only=True,
+)
+REVISE = _tool(
+    "revise_thought",
+    "Revise Thought",
+    "Reconsider a thought; both are kept.",
+    {
+        "chain_id": CHAIN_ID,
+        "thought_number": _number("The latest live one"),
+        "thought_id": THOUGHT_ID,
+        "revised_thought": _text("The new thought"),
+        "reason": REASON,
+        "requestId": REQUEST_ID,
+    },
+    required=("chain_id", "revised_thought"),
+)
+BRANCH = _tool(
+    "branch_thought",
+    "Branch",
+    "Open a branch at a thought, or continue one.",
+    {
+        "chain_id": CHAIN_ID,
+        "from_thought_number": _number("Where it branches"),
+        "thought_id": THOUGHT_ID,
+        "branch_id": _text("Branch"),
+        "thought": _text("The thought"),
+        "thoughtNumber": _number("The next by default"),
+        "totalThoughts": _number("Estimate"),
+        "nextThoughtNeeded": _flag("True by default"),
+        "requestId": REQUEST_ID,
+    },
+    required=("chain_id", "branch_id", "thought"),
+)
+CLOSE_BRANCH = _tool(
+    "close_branch",
+    "Close Branch",
+    "End a branch for good.",
+    {
+        "chain_id": CHAIN_ID,
+        "branch_id": _text("Branch"),
+        "outcome": _text("How it ended", "kept", "merged", "abandoned"),
+        "conclusion": _text("What came of it"),
+        "requestId": REQUEST_ID,
+    },
+    required=("chain_id", "branch_id", "outcome"),
+)
+
+
+def _move(verb: str, description: str, **extra: Schema) -> Tool:
+    return _tool(
+        f"{verb}_thought_chain",
+        f"{verb.title()} Chain",
+        description,
+        {"chain_id": CHAIN_ID, "reason": REASON, **extra, "requestId": REQUEST_ID},
+        required=("chain_id",),
+    )
+
+
+PAUSE = _move("pause", "Set a chain aside.")
+RESUME = _move("resume", "Reopen a chain.")
+COMPLETE = _move("complete", "End a chain.", conclusion=_text("What came of it"))
+ABANDON = _move(
+    "abandon",
+    "Give up a chain, or one thought of it as a dead end.",
+    thought_number=_number("Only this thought"),
+    thought_id=THOUGHT_ID,
+)
+CHAINS_TOOLS = (
+    ADD_THOUGHT,
+    START,
+    GET,
+    LIST,
+    REVISE,
+    BRANCH,
+    CLOSE_BRANCH,
+    PAUSE,
+    RESUME,
+    COMPLETE,
+    ABANDON,
+)

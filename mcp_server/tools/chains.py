@@ -1,0 +1,159 @@
+"""The toolset ``chains``: reasoning in named chains, with branches, statuses and lists."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ledger import reasoning
+from ledger.application import Ledger
+from ledger.commands import Receipt
+from ledger.header import Context
+from ledger.reading import read_page
+from mcp_server.conversation import Conversation
+from mcp_server.inputs import ThoughtInput
+from mcp_server.inputs_chains import (
+    ListInput,
+    MoveInput,
+    ReadInput,
+    StartInput,
+    parse_list,
+    parse_move,
+    parse_read,
+    parse_start,
+)
+from mcp_server.schemas_chains import ABANDON, COMPLETE, GET, LIST, PAUSE, RESUME, START
+from mcp_server.tools.chain_pages import json_of_list, json_of_page
+from mcp_server.tools.chain_thoughts import AddThought, BranchThought, CloseBranch, ReviseThought
+from mcp_server.tools.tool import LedgerTool
+from projections.lists import ChainLists
+
+
+def chain_tools(
+    conversation: Conversation,
+    lists: ChainLists,
+    on_thought: Callable[[ThoughtInput], None] | None = None,
+) -> list[LedgerTool]:
+    """The tools of one connection, in the order a model reads them."""
+    return [
+        AddThought(conversation, on_thought),
+        StartChain(conversation),
+        GetChain(),
+        ListChains(conversation, lists),
+        ReviseThought(conversation),
+        BranchThought(conversation),
+        CloseBranch(conversation),
+        PauseChain(conversation),
+        ResumeChain(conversation),
+        CompleteChain(conversation),
+        AbandonChain(conversation),
+    ]
+
+
+class StartChain(LedgerTool):
+    """Starts a chain without thoughts."""
+
+    definition = START
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+
+    def parse(self, arguments: dict[str, Any]) -> StartInput:
+        return parse_start(arguments)
+
+    async def run(self, ledger: Ledger, context: Context, said: StartInput) -> dict[str, Any]:
+        return (await self._conversation.start(ledger, context, said)).answer
+
+
+class GetChain(LedgerTool):
+    """Reads a chain from the log, so that what was just recorded is in it."""
+
+    definition = GET
+
+    def parse(self, arguments: dict[str, Any]) -> ReadInput:
+        return parse_read(arguments)
+
+    async def run(self, ledger: Ledger, context: Context, said: ReadInput) -> dict[str, Any]:  # noqa: ARG002 - who reads is not recorded
+        return json_of_page(await read_page(ledger, said.chain_id, said.wanted))
+
+
+class ListChains(LedgerTool):
+    """Lists chains from the read model, as of what this connection has written."""
+
+    definition = LIST
+
+    def __init__(self, conversation: Conversation, lists: ChainLists) -> None:
+        self._conversation = conversation
+        self._lists = lists
+
+    def parse(self, arguments: dict[str, Any]) -> ListInput:
+        return parse_list(arguments)
+
+    async def run(self, ledger: Ledger, context: Context, said: ListInput) -> dict[str, Any]:  # noqa: ARG002 - it asks no log
+        position = self._conversation.position
+        page = await self._lists.chains(context.tenant, said.wanted, position=position)
+        return json_of_list(page)
+
+
+class _MoveChain(LedgerTool):
+    """What the tools that move a chain's status have in common."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+
+    def parse(self, arguments: dict[str, Any]) -> MoveInput:
+        return parse_move(arguments)
+
+    async def run(self, ledger: Ledger, context: Context, said: MoveInput) -> dict[str, Any]:
+        receipt = await self.move(ledger, context, said)
+        self._conversation.note(receipt)
+        return {"success": True, "chain_id": str(receipt.chain_id), **receipt.answer}
+
+    async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:
+        raise NotImplementedError
+
+
+class PauseChain(_MoveChain):
+    """Sets a chain aside."""
+
+    definition = PAUSE
+
+    async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:
+        return await ledger.pause(context, said.chain_id, said.reason)
+
+
+class ResumeChain(_MoveChain):
+    """Takes a chain up again."""
+
+    definition = RESUME
+
+    async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:
+        return await reasoning.resume(ledger, context, said.chain_id, said.reason)
+
+
+class CompleteChain(_MoveChain):
+    """Ends a chain, with what came of it."""
+
+    definition = COMPLETE
+
+    def parse(self, arguments: dict[str, Any]) -> MoveInput:
+        return parse_move(arguments, "conclusion")
+
+    async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:
+        return await reasoning.complete(
+            ledger, context, said.chain_id, said.reason, said.conclusion
+        )
+
+
+class AbandonChain(_MoveChain):
+    """Gives a chain up, or one of its thoughts."""
+
+    definition = ABANDON
+
+    def parse(self, arguments: dict[str, Any]) -> MoveInput:
+        return parse_move(arguments, "thought")
+
+    async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:
+        if said.reference is None:
+            return await ledger.abandon(context, said.chain_id, said.reason)
+        return await reasoning.abandon_thought(
+            ledger, context, said.chain_id, said.reference, said.reason
+        )
