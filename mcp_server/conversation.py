@@ -15,8 +15,7 @@ from ledger.aggregate import Status, ThoughtChain
 from ledger.application import Decide, Ledger
 from ledger.commands import Receipt
 from ledger.header import Context
-from ledger.thought import Thought
-from mcp_server.inputs import InputError, ThoughtInput
+from mcp_server.inputs import InputError, ThoughtInput, thought_of
 from mcp_server.inputs_chains import AddInput, StartInput
 
 # Whose chains the episodes of a session are: the tool's name, as recorded with each.
@@ -261,21 +260,6 @@ class Stateless(Thinking):
         if said.chain_id is None:
             return await ledger.begin_thinking(context, None, thought, answer)
         return await ledger.think(context, said.chain_id, thought, answer)
-
-
-def thought_of(said: ThoughtInput) -> Thought:
-    """What was said, as the ledger takes it."""
-    return Thought(
-        text=said.thought,
-        thought_number=said.thought_number,
-        total_thoughts=said.total_thoughts,
-        next_thought_needed=said.next_thought_needed,
-        needs_more_thoughts=said.needs_more_thoughts,
-        branch_id=said.branch_id,
-        branch_from_thought_number=said.branch_from_thought,
-        is_revision=said.is_revision,
-        revises_thought_number=said.revises_thought,
-    )
 
 
 def _answer_of_chain(said: ThoughtInput) -> Callable[[ThoughtChain], Mapping[str, Any]]:

@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 from uuid import UUID
 
 from ledger.limits import ID_CHARACTERS_MAX, THOUGHT_BYTES_MAX, recordable
+from ledger.thought import Thought
 
 INTEGER_MAX = 2**53 - 1
 ECHO_CHARACTERS_MAX = 40
@@ -84,6 +85,13 @@ def parse_sequentialthinking(arguments: Mapping[str, object]) -> ThoughtInput:
     Raises InputError naming everything that is wrong with them.
     """
     given = Arguments(arguments)
+    said = read_thought(given)
+    given.refuse_problems()
+    return said
+
+
+def read_thought(given: "Arguments") -> ThoughtInput:
+    """The thought among the arguments; not to be used when there are problems with them."""
     thought = given.require("thought", to_thought, placeholder="")
     next_thought_needed = given.require("nextThoughtNeeded", to_boolean, placeholder=False)
     thought_number = given.require("thoughtNumber", to_integer, placeholder=1)
@@ -95,7 +103,6 @@ def parse_sequentialthinking(arguments: Mapping[str, object]) -> ThoughtInput:
     needs_more_thoughts = given.allow("needsMoreThoughts", to_boolean)
     chain_id = given.allow("chain_id", to_uuid)
     request_id = given.allow("requestId", to_identifier)
-    given.refuse_problems()
     on_branch = branch_id is not None and branch_from_thought is not None
     return ThoughtInput(
         thought=thought,
@@ -109,6 +116,21 @@ def parse_sequentialthinking(arguments: Mapping[str, object]) -> ThoughtInput:
         needs_more_thoughts=needs_more_thoughts,
         chain_id=chain_id,
         request_id=request_id,
+    )
+
+
+def thought_of(said: ThoughtInput) -> Thought:
+    """What was said, as the ledger takes it."""
+    return Thought(
+        text=said.thought,
+        thought_number=said.thought_number,
+        total_thoughts=said.total_thoughts,
+        next_thought_needed=said.next_thought_needed,
+        needs_more_thoughts=said.needs_more_thoughts,
+        branch_id=said.branch_id,
+        branch_from_thought_number=said.branch_from_thought,
+        is_revision=said.is_revision,
+        revises_thought_number=said.revises_thought,
     )
 
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, cast
@@ -23,7 +23,8 @@ from mcp_server.inputs import (
     InputError,
     ThoughtInput,
     describe,
-    parse_sequentialthinking,
+    read_thought,
+    thought_of,
     to_boolean,
     to_identifier,
     to_integer,
@@ -125,13 +126,8 @@ class MoveInput:
 
 def parse_add(arguments: Mapping[str, object]) -> AddInput:
     """Read the arguments of ``add_thought``.  Raises InputError."""
-    problems: list[tuple[str, str]] = []
-    said: ThoughtInput | None = None
-    try:
-        said = parse_sequentialthinking(arguments)
-    except InputError as error:
-        problems.extend(error.problems)
     given = Arguments(arguments)
+    said = read_thought(given)
     session_id = given.allow("session_id", to_identifier)
     confidence = given.allow("confidence", to_millionths)
     assumptions = given.allow("assumptions", to_notes)
@@ -139,23 +135,9 @@ def parse_add(arguments: Mapping[str, object]) -> AddInput:
     counter_argument = given.allow("counterArgument", to_note)
     next_step_rationale = given.allow("nextStepRationale", to_note)
     expected_version = given.allow("expectedVersion", to_integer)
-    half_branch = _is_half_a_branch(arguments)
-    try:
-        given.refuse_problems()
-    except InputError as error:
-        problems.extend(error.problems)
-    if said is None or problems:
-        raise InputError(*problems)
-    thought = Thought(
-        text=said.thought,
-        thought_number=said.thought_number,
-        total_thoughts=said.total_thoughts,
-        next_thought_needed=said.next_thought_needed,
-        needs_more_thoughts=said.needs_more_thoughts,
-        branch_id=said.branch_id,
-        branch_from_thought_number=said.branch_from_thought,
-        is_revision=said.is_revision,
-        revises_thought_number=said.revises_thought,
+    given.refuse_problems()
+    thought = replace(
+        thought_of(said),
         confidence_millionths=confidence,
         assumptions=assumptions,
         critique=critique,
@@ -167,7 +149,7 @@ def parse_add(arguments: Mapping[str, object]) -> AddInput:
         thought=thought,
         session_id=session_id,
         expected_version=expected_version,
-        warnings=tuple(_warnings(said, half_branch=half_branch)),
+        warnings=tuple(_warnings(said, half_branch=_is_half_a_branch(arguments))),
         request_id=said.request_id,
     )
 

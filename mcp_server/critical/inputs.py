@@ -7,9 +7,8 @@ from typing import Any
 from ledger.confidence import MILLION
 from ledger.limits import check_id, recordable
 from ledger.thought import Thought
-from mcp_server.conversation import thought_of
 from mcp_server.critical.strict import check_shape
-from mcp_server.inputs import INTEGER_MAX, InputError, ThoughtInput, describe
+from mcp_server.inputs import INTEGER_MAX, InputError, ThoughtInput, describe, thought_of
 
 REQUIRED = (
     "thought",
