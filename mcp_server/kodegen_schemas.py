@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from mcp_server.schemas import NEEDS_MORE_THOUGHTS, TOTAL_THOUGHTS
+
 DESCRIPTION = """\
 Think a problem through one recorded step at a time, in sessions that do not see each other.
 
@@ -24,11 +26,7 @@ SCHEMA: dict[str, Any] = {
             "minimum": 1,
             "description": "Number of this thought; may exceed total_thoughts",
         },
-        "total_thoughts": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "Current estimate of how many thoughts it takes",
-        },
+        "total_thoughts": TOTAL_THOUGHTS,
         "next_thought_needed": {
             "type": "boolean",
             "description": "Whether another thought follows; false concludes the chain",
@@ -51,10 +49,7 @@ SCHEMA: dict[str, Any] = {
             "type": "string",
             "description": "Name of the branch, 255 characters at most; needs branch_from_thought",
         },
-        "needs_more_thoughts": {
-            "type": "boolean",
-            "description": "Whether the end turned out not to be the end",
-        },
+        "needs_more_thoughts": NEEDS_MORE_THOUGHTS,
         "session_id": {
             "type": "string",
             "description": "Name of the session, 255 characters at most: from an earlier answer, "

@@ -31,6 +31,39 @@ SEQUENTIALTHINKING_DESCRIPTION_STATELESS = SEQUENTIALTHINKING_DESCRIPTION.replac
     _CONNECTED, "Send it with every later call; only thought 1 of a new chain goes without."
 )
 
+# Fields that several tools have, said alike.
+THOUGHT_NUMBER = {
+    "type": "integer",
+    "minimum": 1,
+    "description": "Number of this thought; may exceed totalThoughts",
+}
+TOTAL_THOUGHTS = {
+    "type": "integer",
+    "minimum": 1,
+    "description": "Current estimate of how many thoughts it takes",
+}
+BRANCH_ID = {
+    "type": "string",
+    "description": "Name of the branch, 255 characters at most; needs branchFromThought",
+}
+NEEDS_MORE_THOUGHTS = {
+    "type": "boolean",
+    "description": "Whether the end turned out not to be the end",
+}
+REQUEST_ID = {
+    "type": "string",
+    "description": "An id nobody used before, such as a fresh UUID; the call sent again "
+    "with the same id is recorded once",
+}
+ANSWERED = {
+    "thoughtNumber": {"type": "integer", "description": "Number of the recorded thought"},
+    "totalThoughts": {
+        "type": "integer",
+        "description": "The estimate, raised to thoughtNumber when that is larger",
+    },
+    "nextThoughtNeeded": {"type": "boolean", "description": "As given"},
+}
+
 SEQUENTIALTHINKING_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -43,16 +76,8 @@ SEQUENTIALTHINKING_SCHEMA: dict[str, Any] = {
             "type": "boolean",
             "description": "Whether another thought follows; false concludes the chain",
         },
-        "thoughtNumber": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "Number of this thought; may exceed totalThoughts",
-        },
-        "totalThoughts": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "Current estimate of how many thoughts it takes",
-        },
+        "thoughtNumber": THOUGHT_NUMBER,
+        "totalThoughts": TOTAL_THOUGHTS,
         "isRevision": {
             "type": "boolean",
             "description": "Whether this thought replaces an earlier one",
@@ -67,24 +92,14 @@ SEQUENTIALTHINKING_SCHEMA: dict[str, Any] = {
             "minimum": 1,
             "description": "Number of the thought the branch leaves from; needs branchId",
         },
-        "branchId": {
-            "type": "string",
-            "description": "Name of the branch, 255 characters at most; needs branchFromThought",
-        },
-        "needsMoreThoughts": {
-            "type": "boolean",
-            "description": "Whether the end turned out not to be the end",
-        },
+        "branchId": BRANCH_ID,
+        "needsMoreThoughts": NEEDS_MORE_THOUGHTS,
         "chain_id": {
             "type": "string",
             "description": "UUID of the chain this call adds to, from an earlier answer; "
             "by default the current one",
         },
-        "requestId": {
-            "type": "string",
-            "description": "An id nobody used before, such as a fresh UUID; the call sent again "
-            "with the same id is recorded once",
-        },
+        "requestId": REQUEST_ID,
     },
     "required": ["thought", "nextThoughtNeeded", "thoughtNumber", "totalThoughts"],
 }
@@ -92,12 +107,7 @@ SEQUENTIALTHINKING_SCHEMA: dict[str, Any] = {
 SEQUENTIALTHINKING_OUTPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "thoughtNumber": {"type": "integer", "description": "Number of the recorded thought"},
-        "totalThoughts": {
-            "type": "integer",
-            "description": "The estimate, raised to thoughtNumber when that is larger",
-        },
-        "nextThoughtNeeded": {"type": "boolean", "description": "As given"},
+        **ANSWERED,
         "branches": {
             "type": "array",
             "items": {"type": "string"},

@@ -3,6 +3,14 @@
 from typing import Any
 
 from mcp_server.critical.inputs import REQUIRED
+from mcp_server.schemas import (
+    ANSWERED,
+    BRANCH_ID,
+    NEEDS_MORE_THOUGHTS,
+    REQUEST_ID,
+    THOUGHT_NUMBER,
+    TOTAL_THOUGHTS,
+)
 
 DESCRIPTION = """\
 Think aloud, one recorded step at a time, and question each step before the next. Use it when \
@@ -32,16 +40,8 @@ SCHEMA: dict[str, Any] = {
             "type": "string",
             "description": "The current step, in the first person. Not empty; at most 1 MiB",
         },
-        "thoughtNumber": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "Number of this thought; may exceed totalThoughts",
-        },
-        "totalThoughts": {
-            "type": "integer",
-            "minimum": 1,
-            "description": "Current estimate of how many thoughts it takes",
-        },
+        "thoughtNumber": THOUGHT_NUMBER,
+        "totalThoughts": TOTAL_THOUGHTS,
         "nextThoughtNeeded": {
             "type": "boolean",
             "description": "Whether another thought follows; false concludes the episode",
@@ -85,24 +85,14 @@ SCHEMA: dict[str, Any] = {
             "description": "Number of the thought the branch leaves from; needs branchId, and is "
             "at most the number of thoughts in the episode",
         },
-        "branchId": {
-            "type": "string",
-            "description": "Name of the branch, 255 characters at most; needs branchFromThought",
-        },
-        "needsMoreThoughts": {
-            "type": "boolean",
-            "description": "Whether the end turned out not to be the end",
-        },
+        "branchId": BRANCH_ID,
+        "needsMoreThoughts": NEEDS_MORE_THOUGHTS,
         "episodeId": {
             "type": "string",
             "description": "Name of the line of reasoning on this connection; "
             "left out, it is default",
         },
-        "requestId": {
-            "type": "string",
-            "description": "An id nobody used before, such as a fresh UUID; the call sent again "
-            "with the same id is recorded once",
-        },
+        "requestId": REQUEST_ID,
     },
     "required": list(REQUIRED),
 }
@@ -110,12 +100,7 @@ SCHEMA: dict[str, Any] = {
 OUTPUT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "thoughtNumber": {"type": "integer", "description": "Number of the recorded thought"},
-        "totalThoughts": {
-            "type": "integer",
-            "description": "The estimate, raised to thoughtNumber when that is larger",
-        },
-        "nextThoughtNeeded": {"type": "boolean", "description": "As given"},
+        **ANSWERED,
         "branches": {
             "type": "array",
             "items": {"type": "string"},
