@@ -16,8 +16,8 @@ import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
-from ledger.database import Connector, DatabaseUnavailableError
-from ledger.embedded import DataDirectoryError
+from ledger.connection import RECONNECT_SECONDS_MAX, LastingConnection
+from ledger.database import Connector
 from ledger.errors import AppenderBusyError, LedgerError, OutcomeUnknownError
 
 # Half of what many agents have waiting: while one half is committed the other half decides.
@@ -25,8 +25,6 @@ BATCH_SAVES_MAX = 128
 BATCH_BYTES_MAX = 2**20
 WAITING_SAVES_MAX = 20_000
 WAITING_BYTES_MAX = 64 * 2**20
-RECONNECT_SECONDS_MAX = 15.0
-RECONNECT_PAUSE_SECONDS = 0.05
 
 APPEND = """
     SELECT verdict, first_position, last_position, command_digest, answer
@@ -102,8 +100,7 @@ class Appender:
     """Appends saves in the order they are given; one object and one connection a process."""
 
     def __init__(self, connector: Connector) -> None:
-        self._connector = connector
-        self._connection: AsyncConnection[TupleRow] | None = None
+        self._connection = LastingConnection(connector)
         self._waiting: deque[tuple[Save, asyncio.Future[Verdict]]] = deque()
         self._waiting_bytes = 0
         self._flushing: asyncio.Task[None] | None = None
@@ -129,8 +126,7 @@ class Appender:
         """Finish what waits, then let the connection go."""
         while self._flushing is not None and not self._flushing.done():
             await asyncio.wait([self._flushing])
-        if self._connection is not None:
-            await self._connection.close()
+        await self._connection.close()
 
     def _start_flush(self) -> None:
         self._flushing = asyncio.create_task(self._flush())
@@ -194,7 +190,7 @@ class Appender:
         sent = False
         while True:
             try:
-                connection = await self._connected(deadline)
+                connection = await self._connection.get(deadline)
             except LedgerError as error:
                 raise (
                     OutcomeUnknownError(getattr(error, "reason", str(error))) if sent else error
@@ -210,32 +206,6 @@ class Appender:
             else:
                 self.stored += sum(verdict.verdict == "stored" for verdict in verdicts)
                 return verdicts
-
-    async def _connected(self, deadline: float) -> AsyncConnection[TupleRow]:
-        if self._connection is None or self._connection.closed:
-            self._connection = await connect_until(self._connector, deadline)
-        return self._connection
-
-
-async def connect_until(connector: Connector, deadline: float) -> AsyncConnection[TupleRow]:
-    """Try to connect, reviving the server if it is ours, until ``time.monotonic()`` says enough.
-
-    Raises the last failure, DatabaseUnavailableError or EmbeddedPostgresError.
-    """
-    while True:
-        try:
-            return await connector.connect_async()
-        except DatabaseUnavailableError as error:
-            failure: LedgerError = error
-        try:
-            await asyncio.to_thread(connector.revive)
-        except DataDirectoryError:
-            raise  # waiting mends nothing here
-        except LedgerError as error:
-            failure = error
-        if time.monotonic() > deadline:
-            raise failure
-        await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
 
 
 async def _execute(connection: AsyncConnection[TupleRow], saves: list[Save]) -> list[Verdict]:

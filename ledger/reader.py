@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any, LiteralString
 
 import psycopg
-from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
-from ledger.appender import RECONNECT_SECONDS_MAX, connect_until
+from ledger.connection import RECONNECT_SECONDS_MAX, LastingConnection
 from ledger.database import Connector, DatabaseUnavailableError
 
 
@@ -17,8 +16,7 @@ class Reader:
     """Runs one query at a time; a read is repeatable, so a lost connection is made anew."""
 
     def __init__(self, connector: Connector) -> None:
-        self._connector = connector
-        self._connection: AsyncConnection[TupleRow] | None = None
+        self._connection = LastingConnection(connector)
         self._turn = asyncio.Lock()
 
     async def fetch(self, query: LiteralString, parameters: Mapping[str, Any]) -> list[TupleRow]:
@@ -26,7 +24,7 @@ class Reader:
         deadline = time.monotonic() + RECONNECT_SECONDS_MAX
         async with self._turn:
             while True:
-                connection = await self._connected(deadline)
+                connection = await self._connection.get(deadline)
                 try:
                     async with connection.cursor(binary=True) as cursor:
                         await cursor.execute(query, parameters, prepare=True)
@@ -38,10 +36,4 @@ class Reader:
                         raise DatabaseUnavailableError(type(error).__name__) from error
 
     async def close(self) -> None:
-        if self._connection is not None:
-            await self._connection.close()
-
-    async def _connected(self, deadline: float) -> AsyncConnection[TupleRow]:
-        if self._connection is None or self._connection.closed:
-            self._connection = await connect_until(self._connector, deadline)
-        return self._connection
+        await self._connection.close()

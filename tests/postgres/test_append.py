@@ -21,10 +21,10 @@ from ledger.appender import (
     Appender,
     AppendRefusedError,
     Save,
-    connect_until,
 )
 from ledger.application import Ledger
 from ledger.commands import Receipt
+from ledger.connection import connect_until
 from ledger.database import Database, DatabaseUnavailableError, Role
 from ledger.errors import (
     AppenderBusyError,
