@@ -132,8 +132,7 @@ class ThoughtChain(BaseAggregate[UUID]):
     def add_thought(self, thought_id: UUID, thought: Thought) -> None:
         """Record a thought; only an active chain takes one."""
         thought.check_limits()
-        if self.status is not Status.ACTIVE:
-            raise ChainNotActiveError(self.id, self.status)
+        self._require_active()
         self._record(thought_id, thought)
 
     def add_checked_thought(self, thought_id: UUID, thought: Thought) -> None:
@@ -149,8 +148,8 @@ class ThoughtChain(BaseAggregate[UUID]):
             raise ChainNotActiveError(self.id, self.status)
         self._checked(thought.branch_from_thought_id or thought.branch_from_thought_number)
         self._record(thought_id, self._placed(thought, revised_id))
-        if self.status is Status.ACTIVE and not (thought.next_thought_needed or thought.branch_id):
-            self.trigger_event(ChainCompleted, reason=None, conclusion=None, metadata=None)
+        if self.status is Status.ACTIVE:
+            self._complete_after(thought)
 
     def think(self, thought_id: UUID, thought: Thought) -> None:
         """Record a thought as the drop-in tool means it.
@@ -165,8 +164,7 @@ class ThoughtChain(BaseAggregate[UUID]):
         if self.status is Status.COMPLETED:
             self.trigger_event(ChainReopened, reason=None)
         self._record(thought_id, thought)
-        if not thought.next_thought_needed and thought.branch_id is None:
-            self.trigger_event(ChainCompleted, reason=None, conclusion=None, metadata=None)
+        self._complete_after(thought)
 
     def think_in_range(self, thought_id: UUID, thought: Thought) -> None:
         """``think``, refusing a reference beyond the number of thoughts there are."""
@@ -177,8 +175,7 @@ class ThoughtChain(BaseAggregate[UUID]):
     def abandon_thought(self, thought_id: UUID, *, reason: str | None = None) -> None:
         """Give a thought up as a dead end; once given up it stays so."""
         check_bytes("the reason", reason, TEXT_BYTES_MAX)
-        if self.status is not Status.ACTIVE:
-            raise ChainNotActiveError(self.id, self.status)
+        self._require_active()
         if thought_id not in self.steps.sequences:
             raise ThoughtNotFoundError(self.id, thought_id)
         if thought_id not in self.steps.given_up:
@@ -191,8 +188,7 @@ class ThoughtChain(BaseAggregate[UUID]):
         self, branch_id: str, outcome: Outcome, *, conclusion: str | None = None
     ) -> None:
         check_bytes("the conclusion", conclusion, TEXT_BYTES_MAX)
-        if self.status is not Status.ACTIVE:
-            raise ChainNotActiveError(self.id, self.status)
+        self._require_active()
         if branch_id not in self.steps.heads:
             raise BranchNotFoundError(self.id, branch_id)
         if branch_id in self.closed:
@@ -284,6 +280,15 @@ class ThoughtChain(BaseAggregate[UUID]):
     def collect(self) -> list[ChainEvent]:
         """The events decided since the last call, typed as ours."""
         return cast("list[ChainEvent]", list(self.collect_events()))
+
+    def _require_active(self) -> None:
+        if self.status is not Status.ACTIVE:
+            raise ChainNotActiveError(self.id, self.status)
+
+    def _complete_after(self, thought: Thought) -> None:
+        """Complete the chain when the trunk needs no thought after this one."""
+        if not thought.next_thought_needed and thought.branch_id is None:
+            self.trigger_event(ChainCompleted, reason=None, conclusion=None, metadata=None)
 
     def _require(self, verb: str, *allowed: Status) -> None:
         if self.status not in allowed:

@@ -4,7 +4,7 @@ And what takes its place where there are no connections.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
@@ -79,14 +79,13 @@ class Conversation(Thinking):
         Cancelled while it waits for its turn it records nothing; afterwards it is finished.
         Raises what ``Ledger.think`` raises.
         """
-        async with self._turn:
-            answer: dict[str, Any] = {}
-            with anyio.CancelScope(shield=True):
-                await self._restore(ledger)
-                receipt = await self._record(ledger, context, said)
-                await self._follow(ledger, receipt, said)
-                answer |= receipt.answer
-            return answer
+
+        async def record() -> Receipt:
+            receipt = await self._record(ledger, context, said)
+            await self._follow(ledger, receipt, said)
+            return receipt
+
+        return (await self._in_turn(ledger, record)).answer
 
     async def add(
         self, ledger: Ledger, context: Context, said: AddInput, answer: Decide
@@ -96,38 +95,36 @@ class Conversation(Thinking):
         As ``think`` where the current chain is concerned.  A session that is named has a current
         chain of its own.  Raises InputError, and what ``reasoning.add`` raises.
         """
-        async with self._turn:
-            receipts: list[Receipt] = []
-            with anyio.CancelScope(shield=True):
-                await self._restore(ledger)
-                receipt = await self._add(ledger, context, said, answer)
-                await self._follow(ledger, receipt, said.said)
-                if said.said.chain_id is None:
-                    self._move_to(receipt.chain_id, said.session_id)
-                receipts.append(receipt)
-            return receipts[0]
+
+        async def add() -> Receipt:
+            receipt = await self._add(ledger, context, said, answer)
+            await self._follow(ledger, receipt, said.said)
+            if said.said.chain_id is None:
+                self._move_to(receipt.chain_id, said.session_id)
+            return receipt
+
+        return await self._in_turn(ledger, add)
 
     async def start(self, ledger: Ledger, context: Context, said: StartInput) -> Receipt:
         """Start a chain and make it the current one.  Raises what ``start_chain`` raises."""
-        async with self._turn:
-            receipts: list[Receipt] = []
-            with anyio.CancelScope(shield=True):
-                await self._restore(ledger)
-                receipt = await reasoning.start_chain(
-                    ledger,
-                    context,
-                    session_id=said.session_id or self._session_id,
-                    parent_chain_id=said.parent_chain_id,
-                    title=said.title,
-                    said=[said.session_id, said.parent_chain_id, said.title],
-                )
-                self.note(receipt)
-                if receipt.chain_id not in self._chains:
-                    self._adopt(await ledger.chain(receipt.chain_id))
-                    self._untouched = receipt.chain_id
-                    self._move_to(receipt.chain_id, said.session_id)
-                receipts.append(receipt)
-            return receipts[0]
+
+        async def start() -> Receipt:
+            receipt = await reasoning.start_chain(
+                ledger,
+                context,
+                session_id=said.session_id or self._session_id,
+                parent_chain_id=said.parent_chain_id,
+                title=said.title,
+                said=[said.session_id, said.parent_chain_id, said.title],
+            )
+            self.note(receipt)
+            if receipt.chain_id not in self._chains:
+                self._adopt(await ledger.chain(receipt.chain_id))
+                self._untouched = receipt.chain_id
+                self._move_to(receipt.chain_id, said.session_id)
+            return receipt
+
+        return await self._in_turn(ledger, start)
 
     def note(self, receipt: Receipt) -> None:
         """Remember up to where this connection has written."""
@@ -137,8 +134,16 @@ class Conversation(Thinking):
         """Count a thought that went into a chain by another door than ``think`` and ``add``."""
         self.note(receipt)
         if receipt.chain_id in self._chains and not receipt.repeated:
-            self._history_length += 1
-            self._branches |= {} if branch_id is None else {branch_id: None}
+            self._count(branch_id)
+
+    async def _in_turn(self, ledger: Ledger, command: Callable[[], Awaitable[Receipt]]) -> Receipt:
+        """Take the connection's turn; what has begun in it is finished, whoever is cancelled."""
+        async with self._turn:
+            receipts: list[Receipt] = []
+            with anyio.CancelScope(shield=True):
+                await self._restore(ledger)
+                receipts.append(await command())
+            return receipts[0]
 
     async def _add(
         self, ledger: Ledger, context: Context, said: AddInput, answer: Decide
@@ -186,7 +191,7 @@ class Conversation(Thinking):
             return await ledger.think(context, said.chain_id, thought, _answer_of_chain(said))
 
         def answer(chain: ThoughtChain) -> Mapping[str, Any]:
-            branches = list(self._branches | _branch(said))
+            branches = list(self._branches | _branch(said.branch_id))
             return _answer(said, branches, self._history_length + 1, chain.id)
 
         # Which chain is the current one may have changed since the request was sent first.
@@ -202,20 +207,20 @@ class Conversation(Thinking):
         self.note(receipt)
         if receipt.chain_id in self._chains:
             if not receipt.repeated:
-                self._count(said)
+                self._count(said.branch_id)
             return
         if said.chain_id is not None and self._current is not None:
             return  # a thought for a chain of somebody else; this conversation stays where it is
         self._current = receipt.chain_id
         if said.chain_id is None and not receipt.repeated:
             self._chains.add(receipt.chain_id)
-            self._count(said)
+            self._count(said.branch_id)
         else:
             self._adopt(await ledger.chain(receipt.chain_id))
 
-    def _count(self, said: ThoughtInput) -> None:
+    def _count(self, branch_id: str | None) -> None:
         self._history_length += 1
-        self._branches |= _branch(said)
+        self._branches |= _branch(branch_id)
 
     async def _restore(self, ledger: Ledger) -> None:
         if not self._to_restore:
@@ -283,8 +288,8 @@ def _answer(
     }
 
 
-def _branch(said: ThoughtInput) -> dict[str, None]:
-    return {} if said.branch_id is None else {said.branch_id: None}
+def _branch(branch_id: str | None) -> dict[str, None]:
+    return {} if branch_id is None else {branch_id: None}
 
 
 def _starts_another(said: ThoughtInput) -> bool:

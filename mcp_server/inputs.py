@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 from uuid import UUID
 
-from ledger.limits import ID_CHARACTERS_MAX, THOUGHT_BYTES_MAX, recordable
+from ledger.limits import ID_CHARACTERS_MAX, INTEGER_MAX, THOUGHT_BYTES_MAX, recordable
 from ledger.thought import Thought
 
-INTEGER_MAX = 2**53 - 1
 ECHO_CHARACTERS_MAX = 40
 
 # White space and line ends of ECMAScript, which is not quite what str.strip() takes away.
