@@ -12,11 +12,13 @@ from ledger.database import Database, Role
 from ledger.display import print_table, printable, printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
 from projections import queries
+from projections.catalogue import ALL
 from projections.stopping import Stop, stop_process
-from projections.thoughts import Thoughts
-from projections.worker import Worker, catch_up
+from projections.workers import Workers, catch_up_all
 
 CATCH_UP_SECONDS_MAX = 30.0
+# How long one projection's thread may keep the interpreter from another's that has work as well.
+SWITCH_SECONDS = 0.0005
 
 app = typer.Typer(help="The read models: built from the log, disposable.", no_args_is_help=True)
 
@@ -40,8 +42,9 @@ def chains(
     Only those that can be gone on with, active or paused, unless all are asked for.
     """
     with opened(settings_of(data_dir, database_url)) as database:
-        if not catch_up(database.connector(Role.PROJECTOR), Thoughts(), CATCH_UP_SECONDS_MAX):
-            _say("the list is behind the log; `thought-ledger projections status` tells how far")
+        connector = database.connector(Role.PROJECTOR)
+        for line in catch_up_all(connector, ALL, CATCH_UP_SECONDS_MAX):
+            _say(f"{line}; `thought-ledger projections status` tells how far")
         with database.connector(Role.READER).connect() as connection:
             found = queries.chains(connection, every_status=show_all)
             others = not found and bool(queries.chains(connection, every_status=True))
@@ -74,7 +77,8 @@ def run(
         with Database(settings) as database:
             # Beside a server, stderr is what the client shows its user: only trouble goes there.
             note = _nothing if until_eof else _say
-            Worker(database.connector(Role.PROJECTOR), Thoughts(), stop, _say, note).run()
+            sys.setswitchinterval(SWITCH_SECONDS)
+            Workers(database.connector(Role.PROJECTOR), ALL, stop, _say, note).run()
 
 
 @app.command()
@@ -145,7 +149,8 @@ def _nothing(_: str) -> None: ...
 def _say(line: str) -> None:
     # Whoever started the worker may have closed our stderr; that is no reason to stop.
     with suppress(OSError):
-        print(f"projections: {printable(line)}", file=sys.stderr, flush=True)
+        # In one piece: there is a thread for each read model.
+        print(f"projections: {printable(line)}\n", end="", file=sys.stderr, flush=True)
 
 
 def _print_json(rows: Iterable[object]) -> None:

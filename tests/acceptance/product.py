@@ -19,6 +19,7 @@ from tests.acceptance.client import COMMAND, REPOSITORY, clean_environment
 COMMAND_SECONDS_MAX = 60
 CATCH_UP_SECONDS_MAX = 60
 POLL_SECONDS = 0.1
+READ_MODELS = {"thoughts", "terms"}
 
 
 def run(*arguments, data_dir=None, env=None, timeout=COMMAND_SECONDS_MAX, stdin=""):
@@ -103,7 +104,9 @@ def projected_position(data_dir):
         rows = rows[0]
     elif len(rows) == 1 and "projections" in rows[0]:
         rows = rows[0]["projections"]
-    return min((row["position"] for row in rows), default=-1)
+    if {row["name"] for row in rows} < READ_MODELS:
+        return -1
+    return min(row["position"] for row in rows)
 
 
 def wait_until_projected(data_dir, head, timeout=CATCH_UP_SECONDS_MAX):

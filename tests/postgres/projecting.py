@@ -15,6 +15,7 @@ from ledger.recorder import repository
 from ledger.thought import Thought
 from projections.follower import Follower
 from projections.generations import build, ensure_live, take_lead
+from projections.projection import Projection
 from projections.stopping import Stop
 from projections.thoughts import Thoughts
 from projections.worker import CONFIGURE, Worker
@@ -78,10 +79,10 @@ def tables(connection, schema: str) -> dict[str, list[dict]]:
 class RunningWorker:
     """A worker in a thread, and what it says."""
 
-    def __init__(self, connector: Connector, stop: Stop) -> None:
+    def __init__(self, connector: Connector, projection: Projection, stop: Stop) -> None:
         self.said: queue.Queue[str] = queue.Queue()
         self.stop = stop
-        self.worker = Worker(connector, Thoughts(), stop, self.said.put)
+        self.worker = Worker(connector, projection, stop, self.said.put)
         self.thread = threading.Thread(target=self.worker.run)
 
     def hear(self, words: str) -> str:
@@ -93,9 +94,10 @@ class RunningWorker:
 
 
 @contextmanager
-def running_worker(database):
+def running_worker(database, projection=None):
     with Stop() as stop:
-        running = RunningWorker(database.connector(Role.PROJECTOR), stop)
+        connector = database.connector(Role.PROJECTOR)
+        running = RunningWorker(connector, projection or Thoughts(), stop)
         running.thread.start()
         try:
             yield running
