@@ -19,15 +19,20 @@ class Reader:
         self._connection = LastingConnection(connector)
         self._turn = asyncio.Lock()
 
-    async def fetch(self, query: LiteralString, parameters: Mapping[str, Any]) -> list[TupleRow]:
-        """All rows of *query*.  Raises DatabaseUnavailableError after RECONNECT_SECONDS_MAX."""
+    async def fetch(
+        self, query: LiteralString, parameters: Mapping[str, Any], *, prepare: bool = True
+    ) -> list[TupleRow]:
+        """All rows of *query*; not to *prepare* it is to plan it anew for these parameters.
+
+        Raises DatabaseUnavailableError after RECONNECT_SECONDS_MAX.
+        """
         deadline = time.monotonic() + RECONNECT_SECONDS_MAX
         async with self._turn:
             while True:
                 connection = await self._connection.get(deadline)
                 try:
                     async with connection.cursor(binary=True) as cursor:
-                        await cursor.execute(query, parameters, prepare=True)
+                        await cursor.execute(query, parameters, prepare=prepare)
                         return await cursor.fetchall()
                 except psycopg.Error as error:
                     if not connection.closed:

@@ -188,7 +188,7 @@ def parse_list(arguments: Mapping[str, object]) -> ListInput:
     given = Arguments(arguments)
     wanted = ChainFilter(
         session_id=given.allow("session_id", to_identifier),
-        status=given.allow("status", partial(_to_choice, choices=[*map(str, Status)])),
+        status=given.allow("status", partial(to_choice, choices=[*map(str, Status)])),
         parent_chain_id=given.allow("parent_chain_id", to_uuid),
         agent=given.allow("agent", to_identifier),
         limit=min(given.allow("limit", to_integer) or LIST_CHAINS_DEFAULT, LIST_CHAINS_MAX),
@@ -245,7 +245,7 @@ def parse_close(arguments: Mapping[str, object]) -> CloseInput:
     outcomes = [*map(str, Outcome)]
     chain_id = given.require("chain_id", to_uuid, placeholder=NO_CHAIN)
     branch_id = given.require("branch_id", _to_name, placeholder="")
-    outcome = given.require("outcome", partial(_to_choice, choices=outcomes), placeholder="kept")
+    outcome = given.require("outcome", partial(to_choice, choices=outcomes), placeholder="kept")
     conclusion = given.allow("conclusion", to_note)
     request_id = given.allow("requestId", to_identifier)
     given.refuse_problems()
@@ -291,13 +291,28 @@ def to_millionths(field: str, value: object) -> int:
 def to_notes(field: str, value: object) -> tuple[str, ...]:
     """A list of texts; one text alone, or a list written as JSON, is taken for it too."""
     if isinstance(value, str):
-        value = _list_of_text(value)
+        value = list_of_text(value)
     if not isinstance(value, list):
         raise InputError((field, f"must be a list of strings, got {describe(value)}"))
     notes = cast("list[object]", value)
     if len(notes) > ASSUMPTIONS_MAX:
         raise InputError((field, f"has {len(notes)} items, the limit is {ASSUMPTIONS_MAX}"))
     return tuple(to_note(field, note) for note in notes)
+
+
+def list_of_text(text: str) -> object:
+    """What a list written as JSON holds; of any other text a list of it alone."""
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return [text]
+
+
+def to_choice(field: str, value: object, choices: list[str]) -> str:
+    """One of *choices*, in any case and between blanks."""
+    if isinstance(value, str) and value.strip().lower() in choices:
+        return value.strip().lower()
+    raise InputError((field, f"must be one of {', '.join(choices)}, got {describe(value)}"))
 
 
 def cursor_of(after: After) -> str:
@@ -320,19 +335,6 @@ def to_after(field: str, value: object) -> After:
     if moment.tzinfo is None:
         raise problem
     return after
-
-
-def _list_of_text(text: str) -> object:
-    if text.lstrip().startswith("["):
-        with suppress(ValueError, RecursionError):
-            return json.loads(text)
-    return [text]
-
-
-def _to_choice(field: str, value: object, choices: list[str]) -> str:
-    if isinstance(value, str) and value.strip().lower() in choices:
-        return value.strip().lower()
-    raise InputError((field, f"must be one of {', '.join(choices)}, got {describe(value)}"))
 
 
 def _to_name(field: str, value: object) -> str:

@@ -19,38 +19,41 @@ def _text(description: str, *choices: str) -> Schema:
 
 
 def _number(description: str) -> Schema:
-    return {"type": "integer", "minimum": 1, "description": description}
+    # That it is positive goes without saying, and is said when it is not.
+    return {"type": "integer", "description": description}
 
 
 def _flag(description: str) -> Schema:
     return {"type": "boolean", "description": description}
 
 
-CHAIN_ID = _text("Its UUID")
-REQUEST_ID = _text("Makes a retry safe")
-THOUGHT_ID = _text("Or its UUID")
+CHAIN_ID = _text("UUID")
+REQUEST_ID = _text("For retries")
+THOUGHT_ID = _text("Or UUID")
 REASON = _text("Why")
-SESSION_ID = _text("Session's name")
+SESSION_ID = _text("Session")
+AGENT = _text("Who started it")
 # Said once, by the drop-in tool or by add_thought's own words.
 SHORTER = {
-    "thought": "The current step",
+    "thought": "This step",
     "nextThoughtNeeded": "False concludes",
     "thoughtNumber": "From 1",
     "totalThoughts": "Estimate",
-    "isRevision": "Reconsiders a thought",
+    "isRevision": "A revision",
     "revisesThought": "Which",
-    "branchFromThought": "Where it branches",
+    "branchFromThought": "Branch point",
     "branchId": "Branch",
     "needsMoreThoughts": "More to come",
-    "chain_id": "By default the current one",
+    "chain_id": "Default: current",
     "requestId": REQUEST_ID["description"],
 }
 THOUGHT: Schema = {
-    name: {**field, "description": SHORTER[name]}
+    name: {"type": field["type"], "description": SHORTER[name]}
     for name, field in SEQUENTIALTHINKING_SCHEMA["properties"].items()
 }
 
 STRINGS: Schema = {"type": "array", "items": {"type": "string"}}
+CHOICES: Schema = {"type": "string", "enum": ["abandoned", "paused"]}
 
 
 def _tool(
@@ -85,37 +88,36 @@ ADD_THOUGHT = _tool(
     {
         **THOUGHT,
         "session_id": SESSION_ID,
-        "confidence": {"type": "number", "minimum": 0, "description": "0 to 1"},
-        "assumptions": {**STRINGS, "description": "Taken for granted"},
-        "critique": _text("Its weak points"),
-        "counterArgument": _text("The case against"),
+        "confidence": {"type": "number", "description": "0 to 1"},
+        "assumptions": {**STRINGS, "description": "Premises"},
+        "critique": _text("Weak points"),
+        "counterArgument": _text("Case against"),
         "nextStepRationale": _text("Why go on so"),
-        "expectedVersion": _number("Refuse at another version"),
+        "expectedVersion": _number("Refuse at another"),
     },
     required=tuple(SEQUENTIALTHINKING_SCHEMA["required"]),
 )
 START = _tool(
     "start_thought_chain",
     "Start Chain",
-    "Start a chain and make it the current one.",
+    "Start a chain and make it current.",
     {
         "session_id": SESSION_ID,
-        "parent_chain_id": _text("Where it came from"),
-        "title": _text("What it is about"),
+        "parent_chain_id": _text("Parent"),
+        "title": _text("Topic"),
         "requestId": REQUEST_ID,
     },
 )
 GET = _tool(
     "get_thought_chain",
     "Read Chain",
-    "Read a chain, 100 thoughts a page; next is the from of the next page. parent, revises and "
-    "revised_by are sequences.",
+    "Read a chain in pages; next is the next from; parent, revises, revised_by are sequences.",
     {
         "chain_id": CHAIN_ID,
         "branch_id": _text("Only this branch"),
-        "last": _number("The last so many"),
+        "last": _number("Last so many"),
         "from": _number("First sequence"),
-        "limit": _number("Thoughts a page"),
+        "limit": _number("Per page"),
         "at_version": _number("As it was then"),
         "structure_only": _flag("No texts"),
     },
@@ -125,15 +127,29 @@ GET = _tool(
 LIST = _tool(
     "list_thought_chains",
     "List Chains",
-    "List chains, latest first; next is the cursor of the next page.",
+    "List chains, latest first; next is the next cursor.",
     {
         "session_id": SESSION_ID,
         "status": _text("Only such", "active", "paused", "completed", "abandoned"),
-        "parent_chain_id": _text("Its parent"),
-        "agent": _text("Who started it"),
-        "limit": _number("20 by default"),
+        "parent_chain_id": _text("Parent"),
+        "agent": AGENT,
+        "limit": _number("Default: 20"),
         "cursor": _text("Earlier next"),
     },
+    read_only=True,
+)
+RELATED = _tool(
+    "get_related_chains",
+    "Find Chains",
+    "Find chains by their thoughts, best first.",
+    {
+        "query": _text("Words or a thought"),
+        "limit": _number("Default: 10"),
+        "session_id": SESSION_ID,
+        "agent": AGENT,
+        "include": {"type": "array", "items": CHOICES, "description": "Such as well"},
+    },
+    required=("query",),
     read_only=True,
 )
 REVISE = _tool(
@@ -142,9 +158,9 @@ REVISE = _tool(
     "Reconsider a thought; both are kept.",
     {
         "chain_id": CHAIN_ID,
-        "thought_number": _number("The latest live one"),
+        "thought_number": _number("Latest live"),
         "thought_id": THOUGHT_ID,
-        "revised_thought": _text("The new thought"),
+        "revised_thought": _text("New thought"),
         "reason": REASON,
         "requestId": REQUEST_ID,
     },
@@ -153,16 +169,16 @@ REVISE = _tool(
 BRANCH = _tool(
     "branch_thought",
     "Branch",
-    "Open a branch at a thought, or continue one.",
+    "Open or continue a branch.",
     {
         "chain_id": CHAIN_ID,
-        "from_thought_number": _number("Where it branches"),
+        "from_thought_number": _number("Branch point"),
         "thought_id": THOUGHT_ID,
         "branch_id": _text("Branch"),
-        "thought": _text("The thought"),
-        "thoughtNumber": _number("The next by default"),
+        "thought": _text("Thought"),
+        "thoughtNumber": _number("Default: next"),
         "totalThoughts": _number("Estimate"),
-        "nextThoughtNeeded": _flag("True by default"),
+        "nextThoughtNeeded": _flag("Default: true"),
         "requestId": REQUEST_ID,
     },
     required=("chain_id", "branch_id", "thought"),
@@ -175,7 +191,7 @@ CLOSE_BRANCH = _tool(
         "chain_id": CHAIN_ID,
         "branch_id": _text("Branch"),
         "outcome": _text("How it ended", "kept", "merged", "abandoned"),
-        "conclusion": _text("What came of it"),
+        "conclusion": _text("Result"),
         "requestId": REQUEST_ID,
     },
     required=("chain_id", "branch_id", "outcome"),
@@ -194,11 +210,11 @@ def _move(verb: str, description: str, **extra: Schema) -> Tool:
 
 PAUSE = _move("pause", "Set a chain aside.")
 RESUME = _move("resume", "Reopen a chain.")
-COMPLETE = _move("complete", "End a chain.", conclusion=_text("What came of it"))
+COMPLETE = _move("complete", "End a chain.", conclusion=_text("Result"))
 ABANDON = _move(
     "abandon",
-    "Give up a chain, or one thought of it as a dead end.",
-    thought_number=_number("Only this thought"),
+    "Give up a chain, or a thought as a dead end.",
+    thought_number=_number("Only this"),
     thought_id=THOUGHT_ID,
 )
 CHAINS_TOOLS = (
@@ -206,6 +222,7 @@ CHAINS_TOOLS = (
     START,
     GET,
     LIST,
+    RELATED,
     REVISE,
     BRANCH,
     CLOSE_BRANCH,

@@ -17,8 +17,6 @@ from projections.stopping import Stop, stop_process
 from projections.workers import Workers, catch_up_all
 
 CATCH_UP_SECONDS_MAX = 30.0
-# How long one projection's thread may keep the interpreter from another's that has work as well.
-SWITCH_SECONDS = 0.0005
 
 app = typer.Typer(help="The read models: built from the log, disposable.", no_args_is_help=True)
 
@@ -77,7 +75,6 @@ def run(
         with Database(settings) as database:
             # Beside a server, stderr is what the client shows its user: only trouble goes there.
             note = _nothing if until_eof else _say
-            sys.setswitchinterval(SWITCH_SECONDS)
             Workers(database.connector(Role.PROJECTOR), ALL, stop, _say, note).run()
 
 

@@ -8,12 +8,10 @@ from uuid import UUID
 import psycopg
 
 from ledger.database import Connector
-from ledger.reader import Reader
+from projections.live import LiveConnections
 from projections.thoughts import Thoughts
-from projections.wait import PositionWaiter
 
 LIST_CHAINS_MAX = 100
-WAIT_SECONDS_MAX = 1.0
 
 SELECT_CHAINS = """
     SELECT id, title, status, session_id, parent_chain_id, agent, client,
@@ -87,16 +85,14 @@ class ChainLists:
 
     def __init__(self, connector: Callable[[], Connector]) -> None:
         """*connector* makes one of any role that may read, once the database is open."""
-        self._make_connector = connector
-        self._opened: tuple[Reader, PositionWaiter] | None = None
+        self.connections = LiveConnections(connector)
 
     async def chains(self, tenant: str, wanted: ChainFilter, *, position: int) -> ChainPage:
         """A page of chains as of *position*, waited for WAIT_SECONDS_MAX at most.
 
         Raises DatabaseUnavailableError.
         """
-        reader, waiter = self._open()
-        seen = position == 0 or await waiter.wait(position, WAIT_SECONDS_MAX)
+        seen = await self.connections.wait(position, Thoughts.name)
         after = wanted.after
         parameters = asdict(wanted) | {
             "tenant": tenant,
@@ -106,7 +102,7 @@ class ChainLists:
             "limit": wanted.limit + 1,
         }
         try:
-            rows = await reader.fetch(SELECT_CHAINS, parameters)
+            rows = await self.connections.reader.fetch(SELECT_CHAINS, parameters)
         except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
             return ChainPage([], None, stale=True)  # no worker has built it yet
         chains = [ChainRow(*row) for row in rows]
@@ -117,13 +113,4 @@ class ChainLists:
 
     async def close(self) -> None:
         """Let the connections go."""
-        if self._opened is not None:
-            reader, waiter = self._opened
-            await waiter.close()
-            await reader.close()
-
-    def _open(self) -> tuple[Reader, PositionWaiter]:
-        if self._opened is None:
-            connector = self._make_connector()
-            self._opened = Reader(connector), PositionWaiter(connector, Thoughts.name)
-        return self._opened
+        await self.connections.close()

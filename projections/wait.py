@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 import psycopg
@@ -21,24 +22,27 @@ SELECT_POSITION = "SELECT position FROM live.{checkpoint}"
 
 
 class PositionWaiter:
-    """Waits, for many at once, on one connection, for the live read model of a projection."""
+    """Waits, for many at once, on one connection, for the live read models of projections."""
 
-    def __init__(self, connector: Connector, projection_name: str) -> None:
+    def __init__(self, connector: Connector, *projection_names: str) -> None:
         """*connector* is of any role that may read; it is used from the first ``wait`` on."""
         self._connector = connector
-        self._name = projection_name
-        self._position = -1
-        self._waiting: dict[asyncio.Future[None], int] = {}
+        self._positions = dict.fromkeys(projection_names, -1)
+        self._waiting: dict[asyncio.Future[None], tuple[int, tuple[str, ...]]] = {}
         self._listening: asyncio.Task[None] | None = None
 
-    async def wait(self, position: int, timeout_seconds: float) -> bool:
-        """Whether readers see everything up to *position*, after so long at most."""
+    async def wait(self, position: int, timeout_seconds: float, *projection_names: str) -> bool:
+        """Whether readers see everything up to *position*, after so long at most.
+
+        In the read models of *projection_names*, by default in all it was made for.
+        """
         if self._listening is None:
             self._listening = asyncio.create_task(self._listen())
-        if self._position >= position:
+        names = projection_names or tuple(self._positions)
+        if self._is_seen(position, names):
             return True
         reached: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[reached] = position
+        self._waiting[reached] = position, names
         try:
             async with asyncio.timeout(timeout_seconds):
                 await reached
@@ -65,24 +69,30 @@ class PositionWaiter:
                 await asyncio.to_thread(self._connector.revive)
 
     async def _follow(self, connection: AsyncConnection[TupleRow]) -> None:
-        await connection.execute(_listen_to(self._name))
+        channels = {channel_of(name): name for name in self._positions}
+        for name in self._positions:
+            await connection.execute(_listen_to(name))
         while True:
-            await self._look(connection)
+            for name in self._positions:
+                await self._look(connection, name)
             async for notify in connection.notifies(timeout=POLL_SECONDS):
-                self._reach(int(notify.payload))
+                self._reach(channels[notify.channel], int(notify.payload))
 
-    async def _look(self, connection: AsyncConnection[TupleRow]) -> None:
+    async def _look(self, connection: AsyncConnection[TupleRow], name: str) -> None:
         with suppress(psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-            cursor = await connection.execute(_position_of(self._name))
+            cursor = await connection.execute(_position_of(name))
             row = await cursor.fetchone()
-            self._reach(row[0] if row else 0)
+            self._reach(name, row[0] if row else 0)
 
-    def _reach(self, position: int) -> None:
+    def _reach(self, name: str, position: int) -> None:
         # Not the greatest seen: a read model that was dropped starts from the front.
-        self._position = position
-        for reached, wanted in self._waiting.items():
-            if wanted <= position and not reached.done():
+        self._positions[name] = position
+        for reached, (wanted, names) in self._waiting.items():
+            if not reached.done() and self._is_seen(wanted, names):
                 reached.set_result(None)
+
+    def _is_seen(self, position: int, names: Sequence[str]) -> bool:
+        return all(self._positions[name] >= position for name in names)
 
 
 def wait_for(

@@ -23,8 +23,10 @@ from mcp_server.inputs_chains import (
 from mcp_server.schemas_chains import ABANDON, COMPLETE, GET, LIST, PAUSE, RESUME, START
 from mcp_server.tools.chain_pages import json_of_list, json_of_page
 from mcp_server.tools.chain_thoughts import AddThought, BranchThought, CloseBranch, ReviseThought
+from mcp_server.tools.related import RelatedChains
 from mcp_server.tools.tool import LedgerTool
 from projections.lists import ChainLists
+from projections.search import ChainSearch
 
 
 def chain_tools(
@@ -38,6 +40,7 @@ def chain_tools(
         StartChain(conversation),
         GetChain(),
         ListChains(conversation, lists),
+        RelatedChains(conversation, ChainSearch(lists.connections)),
         ReviseThought(conversation),
         BranchThought(conversation),
         CloseBranch(conversation),

@@ -18,6 +18,7 @@ from mcp_server.inputs_chains import (
     to_millionths,
     to_notes,
 )
+from mcp_server.inputs_related import parse_related
 from mcp_server.tools.chains import chain_tools
 from mcp_server.tools.compat import SEQUENTIALTHINKING
 from projections.lists import After, ChainLists
@@ -28,6 +29,7 @@ NAMES = [
     "start_thought_chain",
     "get_thought_chain",
     "list_thought_chains",
+    "get_related_chains",
     "revise_thought",
     "branch_thought",
     "close_branch",
@@ -67,7 +69,7 @@ def test_the_list_with_the_drop_in_tool_stays_small():
 
 @pytest.mark.parametrize("tool", definitions(), ids=NAMES)
 def test_annotations_tell_the_truth(tool):
-    reads = tool.name in ("get_thought_chain", "list_thought_chains")
+    reads = tool.name in ("get_thought_chain", "list_thought_chains", "get_related_chains")
     assert bool(tool.annotations.read_only_hint) == reads
     assert tool.annotations.open_world_hint is False
     assert reads or tool.annotations.destructive_hint is False
@@ -174,3 +176,47 @@ def test_a_list_is_never_longer_than_a_page():
     assert parse_list({"status": " Active "}).wanted.status == "active"
     with pytest.raises(InputError):
         parse_list({"status": "open"})
+
+
+@pytest.mark.parametrize(
+    ("include", "statuses"),
+    [
+        (None, []),
+        ("", []),
+        ("null", []),
+        ([], []),
+        (["abandoned", "paused"], ["abandoned", "paused"]),
+        ("paused", ["paused"]),
+        (" Paused , abandoned", ["paused", "abandoned"]),
+        ('["abandoned"]', ["abandoned"]),
+        (["active"], ["active"]),
+    ],
+)
+def test_which_chains_are_searched_besides_active_and_completed_ones(include, statuses):
+    said = parse_related({"query": "q", "include": include})
+
+    assert list(said.wanted.statuses) == ["active", "completed", *statuses]
+
+
+@pytest.mark.parametrize("include", ["all", ["gone"], 3, {}, [["paused"]], "[1]", '{"a": 1}'])
+def test_what_is_no_status_is_refused(include):
+    with pytest.raises(InputError) as refusal:
+        parse_related({"query": "q", "include": include})
+
+    assert [field for field, _ in refusal.value.problems] == ["include"]
+
+
+@pytest.mark.parametrize("query", ["", " \n", None, 3, [], "x" * (2**20 + 1)])
+def test_a_search_needs_words(query):
+    with pytest.raises(InputError) as refusal:
+        parse_related({"query": query})
+
+    assert [field for field, _ in refusal.value.problems] == ["query"]
+
+
+@pytest.mark.parametrize(("limit", "used"), [(None, 10), ("3", 3), (50, 50), (51, 50), (2.0, 2)])
+def test_a_search_has_a_limit(limit, used):
+    said = parse_related({"query": "q", "limit": limit, "sessionId": "s", "agent": "ada"})
+
+    assert said.wanted.limit == used
+    assert (said.wanted.session_id, said.wanted.agent) == ("s", "ada")

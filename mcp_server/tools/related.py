@@ -1,0 +1,56 @@
+"""The tool ``get_related_chains``: chains whose thoughts are like what is asked for."""
+
+from typing import Any
+
+from ledger.application import Ledger
+from ledger.header import Context
+from mcp_server.conversation import Conversation
+from mcp_server.inputs_related import RelatedInput, parse_related
+from mcp_server.schemas_chains import RELATED
+from mcp_server.tools.chain_pages import present
+from mcp_server.tools.tool import LedgerTool
+from projections import search
+from projections.search import ChainSearch
+
+# How chains were found.
+BY_TEXT = "text"
+
+
+class RelatedChains(LedgerTool):
+    """Searches the read models, as of what this connection has written."""
+
+    definition = RELATED
+
+    def __init__(self, conversation: Conversation, chains: ChainSearch) -> None:
+        self._conversation = conversation
+        self._chains = chains
+
+    def parse(self, arguments: dict[str, Any]) -> RelatedInput:
+        return parse_related(arguments)
+
+    async def run(self, ledger: Ledger, context: Context, said: RelatedInput) -> dict[str, Any]:  # noqa: ARG002 - it asks no log
+        position = self._conversation.position
+        found = await self._chains.related(
+            context.tenant, said.query, said.wanted, position=position
+        )
+        return present(
+            count=len(found.chains),
+            chains=[_row(chain) for chain in found.chains],
+            how=BY_TEXT,
+            position=found.position,
+            stale=found.stale or None,
+        )
+
+
+def _row(chain: search.RelatedChain) -> dict[str, Any]:
+    return {
+        "chain_id": str(chain.id),
+        "session_id": chain.session_id,
+        "status": chain.status,
+        "snippet": chain.snippet,
+        "score": chain.score,
+        "thought_count": chain.thought_count,
+        # Nothing is trusted more than anything else yet.
+        "trust": None,
+        **({"dead_end": True} if chain.dead_end else {}),
+    }

@@ -1,0 +1,277 @@
+"""Search of chains: what is found, what comes first, and never fewer than there are."""
+
+import asyncio
+import random
+from uuid import uuid4
+
+import pytest
+
+from ledger.aggregate import ThoughtChain
+from ledger.database import Role
+from ledger.header import Context
+from ledger.recorder import repository
+from projections.catalogue import ALL
+from projections.live import LiveConnections
+from projections.search import ChainSearch, RelatedFilter
+from projections.tokens import TEXT_CHARACTERS_MAX
+from projections.workers import catch_up_all
+from tests.postgres.projecting import SECONDS_MAX, record, running_worker, thought
+
+OPEN = ("active", "completed")
+EVERY = (*OPEN, "paused", "abandoned")
+
+
+@pytest.fixture
+def found(database):
+    """What a question finds, once all that is recorded is in the read models."""
+
+    def ask(query, position=0, *, tenant="default", statuses=OPEN, **wanted):
+        assert catch_up_all(database.connector(Role.PROJECTOR), ALL, SECONDS_MAX) == []
+        return asyncio.run(related(database, query, position, tenant, statuses, wanted))
+
+    return ask
+
+
+async def related(
+    database, query, position=0, tenant="default", statuses=OPEN, wanted=None, **limits
+):
+    connections = LiveConnections(lambda: database.connector(Role.READER))
+    try:
+        wanted = RelatedFilter(statuses=statuses, **(wanted or {}))
+        return await ChainSearch(connections, **limits).related(
+            tenant, query, wanted, position=position
+        )
+    finally:
+        await connections.close()
+
+
+def chain_of(*texts, title="", session_id=None):
+    chain = ThoughtChain.start(uuid4(), title=title, session_id=session_id)
+    for number, text in enumerate(texts, 1):
+        chain.add_thought(uuid4(), thought(text, number))
+    return chain
+
+
+def ids(answer):
+    return [chain.id for chain in answer.chains]
+
+
+def test_a_chain_is_one_row_with_its_best_thought(writer, found):
+    cache = chain_of("The cache is cold.", "A cold cache, after a restart, is why.", session_id="s")
+    other = chain_of("The index is missing.")
+    position = record(writer, cache, other)
+
+    answer = found("why is a cache cold after a restart?", position)
+
+    assert ids(answer) == [cache.id, other.id]
+    best = answer.chains[0]
+    assert best.snippet == "A cold cache, after a restart, is why."
+    assert (best.session_id, best.status, best.thought_count) == ("s", "active", 2)
+    assert 1 > best.score > answer.chains[1].score > 0
+    assert (answer.position, answer.stale) == (position, False)
+
+
+def test_nothing_is_found_by_what_nobody_said(writer, found):
+    record(writer, chain_of("The cache is cold."))
+
+    assert found("zanzibar").chains == []
+    assert found("?!").chains == []
+
+
+def test_a_chain_is_found_by_its_title(writer, found):
+    chain = chain_of("It is cold.", title="Why does the export time out?")
+    record(writer, chain, chain_of("something else"))
+
+    answer = found("export timeouts: time out")
+
+    assert ids(answer) == [chain.id]
+    assert answer.chains[0].snippet == "Why does the export time out?"
+
+
+@pytest.mark.parametrize("query", ["parse_header", "header", "src/http/parse_header.py", "src"])
+def test_a_name_is_found_whole_and_by_its_parts(writer, found, query):
+    chain = chain_of("see src/http/parse_header.py for how")
+    record(writer, chain, chain_of("nothing to see"))
+
+    assert ids(found(query)) == [chain.id]
+
+
+def test_paused_and_abandoned_chains_are_found_when_asked_for(writer, found):
+    chains = {status: chain_of("the cache") for status in EVERY}
+    chains["paused"].pause()
+    chains["completed"].complete()
+    chains["abandoned"].abandon()
+    record(writer, *chains.values())
+
+    def statuses(*asked):
+        answer = found("cache", statuses=asked)
+        assert all(chains[chain.status].id == chain.id for chain in answer.chains)
+        return {chain.status for chain in answer.chains}
+
+    assert statuses(*OPEN) == set(OPEN)
+    assert statuses(*OPEN, "paused") == {*OPEN, "paused"}
+    assert statuses(*EVERY) == set(EVERY)
+
+
+def test_a_chain_that_moves_is_found_as_it_is_now(writer, found):
+    chain = chain_of("the cache")
+    chain.abandon()
+    record(writer, chain)
+    assert found("cache").chains == []
+
+    chain.resume()
+    chain.add_thought(uuid4(), thought("the index", 2))
+    record(writer, chain)
+
+    (row,) = found("cache").chains
+    assert (row.id, row.status, row.thought_count) == (chain.id, "active", 2)
+
+
+def test_filters_narrow_before_the_best_are_taken(writer, found):
+    many = [chain_of("the cache " * 3, session_id="many") for _ in range(60)]
+    few = [chain_of("a cache, said in very many other words", session_id="few") for _ in range(3)]
+    record(writer, *many, *few)
+
+    assert set(ids(found("the cache", session_id="few", limit=5))) == {c.id for c in few}
+    assert len(ids(found("the cache", limit=50))) == 50
+    assert len(ids(found("the cache", agent="ada", limit=7))) == 7
+    assert ids(found("the cache", agent="bob")) == []
+
+
+def test_a_chain_with_very_many_texts_hides_no_other(writer, found):
+    talkative = chain_of(*["the cache"] * 300)
+    others = [chain_of("about other things, and also the cache") for _ in range(9)]
+    record(writer, talkative, *others)
+
+    answer = found("the cache", limit=10)
+
+    assert ids(answer)[0] == talkative.id
+    assert set(ids(answer)[1:]) == {chain.id for chain in others}
+
+
+def test_tenants_do_not_see_each_other(writer, found):
+    ours, theirs = chain_of("the cache"), chain_of("the cache is theirs")
+    record(writer, ours)
+    repository(writer, Context(actor="ada", tenant="other")).event_store.put(theirs.collect())
+
+    assert ids(found("the cache is theirs")) == [ours.id]
+    assert ids(found("the cache is theirs", tenant="other")) == [theirs.id]
+
+
+def test_a_dead_end_is_marked_and_comes_after_what_is_as_good(writer, found):
+    dead = chain_of("the cache is cold", "so warm it up by hand")
+    live = chain_of("the cache is cold for a reason that is not known yet")
+    exact = chain_of("the cache is cold")
+    dead.abandon_thought(dead.steps.recorded[0].thought_id)
+    record(writer, exact, live, dead)
+
+    answer = found("cache is cold")
+    same = found("The cache is cold")
+
+    assert ids(answer) == [exact.id, live.id, dead.id]
+    assert [chain.dead_end for chain in answer.chains] == [False, False, True]
+    assert ids(same) == [exact.id, dead.id, live.id], "the exact text is worth all, live or not"
+
+
+def test_a_title_does_not_stand_for_a_first_thought_that_was_given_up(writer, found):
+    chain = chain_of("the cache is cold", "so warm it up", title="the cache is cold")
+    chain.abandon_thought(chain.steps.recorded[0].thought_id)
+    record(writer, chain)
+
+    (row,) = found("cold cache").chains
+
+    assert row.dead_end
+
+
+def test_the_exact_text_comes_first_whatever_else_is_said_more_often(writer, found):
+    text = "the cache is cold because the cache was never warm"
+    exact, longer = chain_of(text), chain_of(" ".join([text] * 20))
+    record(writer, exact, longer)
+
+    answer = found(text.upper())
+
+    assert ids(answer) == [exact.id, longer.id]
+    assert answer.chains[0].score == 1 > answer.chains[1].score
+
+
+def test_any_stored_text_finds_a_chain_that_holds_it_first(writer, found):
+    chance = random.Random(3)
+    words = [f"w{number}" for number in range(40)]
+    signs = [
+        "-" * 50,
+        "🧠 " * 30,
+        "索引" * 30,
+        "a\0b " * 15,
+        "x" * TEXT_CHARACTERS_MAX + " late" * 9,
+    ]
+    texts = [" ".join(chance.choices(words, k=chance.randint(15, 90))) for _ in range(600)] + signs
+    chains = [chain_of(*texts[number::100]) for number in range(100)]
+    record(writer, *chains)
+    holders = {text: chain.id for n, chain in enumerate(chains) for text in texts[n::100]}
+
+    for text in [*chance.sample(texts, 60), *signs]:
+        assert ids(found(text, limit=3))[0] == holders[text], text[:60]
+
+
+def test_one_reads_ones_own_writes(database, writer):
+    with running_worker(database) as worker, running_worker(database, ALL[1]) as other:
+        worker.hear("leads")
+        other.hear("leads")
+        chain = chain_of("the cache")
+        position = record(writer, chain)
+
+        answer = asyncio.run(related(database, "cache", position))
+
+    assert ids(answer) == [chain.id]
+    assert (answer.position, answer.stale) == (position, False)
+
+
+def test_without_a_worker_what_is_missing_is_told(database, writer, found):
+    first = chain_of("the cache")
+    position = record(writer, first)
+    assert ids(found("cache")) == [first.id]
+    later = record(writer, chain_of("the cache too"))
+
+    answer = asyncio.run(related(database, "cache", later))
+
+    assert ids(answer) == [first.id]
+    assert (answer.position, answer.stale) == (position, True)
+
+
+def test_before_anything_is_built_the_answer_is_empty_and_stale(database):
+    answer = asyncio.run(related(database, "cache"))
+
+    assert (answer.chains, answer.position, answer.stale) == ([], 0, True)
+
+
+def test_commoner_terms_are_gone_through_as_long_as_there_are_too_few_chains(
+    database, writer, found
+):
+    rare = chain_of("the zanzibar cache")
+    common = [chain_of(f"the cache number {number}") for number in range(5)]
+    record(writer, rare, *common)
+    every = [rare, *common]
+    assert set(ids(found("the zanzibar cache"))) == {chain.id for chain in every}
+
+    def by_little(limit):
+        return asyncio.run(
+            related(database, "zanzibar cache", wanted={"limit": limit}, entries_max=4)
+        )
+
+    assert ids(by_little(1)) == [rare.id]
+    assert ids(by_little(9))[0] == rare.id
+    assert sorted(ids(by_little(9))) == sorted(chain.id for chain in every)
+
+
+def test_what_is_narrowed_down_to_is_found_by_the_commonest_term_however_old_it_is(
+    database, writer, found
+):
+    old = chain_of("the cache", session_id="old")
+    record(writer, old, *[chain_of("the cache") for _ in range(300)])
+    assert len(ids(found("cache"))) == 50
+
+    answer = asyncio.run(
+        related(database, "cache", wanted={"session_id": "old", "limit": 9}, entries_max=1)
+    )
+
+    assert ids(answer) == [old.id]
