@@ -5,7 +5,13 @@ from uuid import uuid4
 import pytest
 
 from tests.acceptance.client import Server, thought
-from tests.acceptance.product import is_one_clear_sentence, replay, temporary_data_dir, topics
+from tests.acceptance.product import (
+    eventually,
+    is_one_clear_sentence,
+    replay,
+    temporary_data_dir,
+    topics,
+)
 
 TOOLSETS = ("--toolsets", "compat,chains")
 LONG_CHAIN_THOUGHTS = 1_000
@@ -17,6 +23,8 @@ def server():
     """One server for all tests of the module, which start chains of their own."""
     with temporary_data_dir() as data_dir, Server(data_dir, *TOOLSETS) as server:
         server.data_dir = data_dir
+        # Its worker builds the read models a moment after the first answers.
+        eventually(lambda: "stale" not in server.call("list_thought_chains", {}).structured)
         yield server
 
 

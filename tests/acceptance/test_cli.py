@@ -135,11 +135,14 @@ def test_the_status_commands_change_the_chain_and_record_why(shared_data_dir):
 
 
 def test_status_of_the_projections_tells_position_and_lag(chain, shared_data_dir):
+    run_well("chains", data_dir=shared_data_dir)
+
     printed = run_well("projections", "status", "--json", data_dir=shared_data_dir)
 
     status = [json.loads(line) for line in lines_of(printed)]
     assert all(f'"{field}"' in printed for field in ("position", "lag_events", "lag_seconds"))
-    assert status
+    assert [row["name"] for row in status] == ["terms", "thoughts"]
+    assert all(row["position"] == row["head"] > 0 for row in status)
 
 
 def test_migrating_twice_is_as_good_as_once(data_dir):
