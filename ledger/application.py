@@ -70,9 +70,9 @@ class Ledger:
     whole or not at all.
     """
 
-    def __init__(self, database: Database) -> None:
-        """*database* has been opened."""
-        connector = database.connector(Role.WRITER)
+    def __init__(self, database: Database, role: Role = Role.WRITER) -> None:
+        """*database* has been opened; who only reads may do so as a READER."""
+        connector = database.connector(role)
         self._reader = Reader(connector)
         self._appender = Appender(connector)
         self._chains = Chains(self._reader)

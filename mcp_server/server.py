@@ -36,7 +36,7 @@ from mcp_server.door import READ, WRITE, Caller, Door, OpenDoor
 from mcp_server.inputs import InputError
 from mcp_server.resources import LedgerResource, contents_of, find_resource
 from mcp_server.source import LedgerSource
-from mcp_server.tools.tool import LedgerTool, Narrated
+from mcp_server.tools.tool import LedgerTool, Narrated, records_nothing
 from mcp_server.version import NAME, package_version
 
 LISTS_CACHED = CacheHint(ttl_ms=300_000, scope="public")
@@ -89,14 +89,14 @@ def build_server(
         params: CallToolRequestParams,
         caller: Caller,
     ) -> tuple[str, CallToolResult]:
-        if not caller.may(scope := _scope_of(tool)):
+        if not caller.may(scope := READ if records_nothing(tool.definition) else WRITE):
             return "refused", _refusal(
                 f"the token {caller.name} may not call {params.name}, which needs the scope "
                 f"{scope}; use a token that has it"
             )
         try:
             said = tool.parse(params.arguments or {})
-            context = _context(request, caller.name or actor, said.request_id)
+            context = _context(request, caller, actor, said.request_id)
             return "answered", _result(await tool.run(await source.get(), context, said))
         except (InputError, LedgerError) as refusal:
             return "refused", _refusal(tool.refusal(refusal))
@@ -122,7 +122,7 @@ def build_server(
         if not caller.may(READ):
             raise MCPError(INVALID_PARAMS, f"the token {caller.name} may not read resources")
         try:
-            context = _context(request, caller.name or actor, None)
+            context = _context(request, caller, actor, None)
             text = await resource.read(await source.get(), context)
         except LedgerError as refusal:
             raise MCPError(INTERNAL_ERROR, str(refusal)) from None
@@ -147,19 +147,15 @@ def build_server(
     )
 
 
-def _scope_of(tool: LedgerTool) -> str:
-    annotations = tool.definition.annotations
-    return READ if annotations and annotations.read_only_hint else WRITE
-
-
 def _context(
-    request: ServerRequestContext[Any], actor: str | None, request_id: str | None
+    request: ServerRequestContext[Any], caller: Caller, actor: str | None, request_id: str | None
 ) -> Context:
     said = request.session.client_params
     client = recordable_name(said.client_info.name) if said else None
     client_version = recordable_name(said.client_info.version) if said else None
     return Context(
-        actor=actor or client or "agent",
+        actor=caller.name or actor or client or "agent",
+        principal=caller.name,
         client=client,
         client_version=client_version,
         request_id=request_id,

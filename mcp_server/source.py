@@ -15,13 +15,20 @@ logger = logging.getLogger("thought-ledger")
 class LedgerSource:
     """Opens the ledger once, in the background, and tries again for a call that needs it."""
 
-    def __init__(self, settings: Settings, on_open: Callable[[], None] = lambda: None) -> None:
-        """*on_open* is called once, when the database is ready.
+    def __init__(
+        self,
+        settings: Settings,
+        on_open: Callable[[], None] = lambda: None,
+        *,
+        role: Role = Role.WRITER,
+    ) -> None:
+        """*on_open* is called once, when the database is ready; *role* is what the ledger may do.
 
         Raises DatabaseUnfitError when the settings name no database that could be.
         """
         self._database = Database(settings)
         self._on_open = on_open
+        self._role = role
         self._opening: asyncio.Task[Ledger] | None = None
         self.error: LedgerError | None = None
 
@@ -67,4 +74,4 @@ class LedgerSource:
             raise
         self.error = None
         self._on_open()
-        return Ledger(self._database)
+        return Ledger(self._database, self._role)

@@ -17,6 +17,11 @@ SHOWN_THOUGHTS_MAX = 100
 SHOWN_CHARACTERS_MAX = 2**18
 # One event may have over 1 MiB, and a page of them is in memory at once.
 PAGE_EVENTS_MAX = 10
+NOBODYS = """\
+# No episode
+
+Over HTTP without tokens nobody knows which episode is yours. Go on with the episodeId of an answer.
+"""
 
 
 class CurrentThinking(LedgerResource):
@@ -36,7 +41,9 @@ class CurrentThinking(LedgerResource):
 
     async def read(self, ledger: Ledger, context: Context) -> str:
         """The episode as markdown; a sentence that says so when it has no thoughts."""
-        episode = self._episodes.episode(context.tenant)
+        episode = await self._episodes.current(ledger, context)
+        if episode is None:
+            return NOBODYS
         try:
             chain = await ledger.chain(episode.chain_id)
         except ChainNotFoundError:

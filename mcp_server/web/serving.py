@@ -16,13 +16,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ledger.settings import Settings
-from mcp_server.conversation import Stateless
 from mcp_server.door import READ, Caller, Door
+from mcp_server.http_words import worded_for_http
 from mcp_server.server import build_server
 from mcp_server.serving import ServeOptions, exit_code, opened, run_loop
 from mcp_server.source import LedgerSource
 from mcp_server.stdio import STUCK_SECONDS_MAX, end_stuck_process
-from mcp_server.tools.compat import StatelessSequentialThinking
+from mcp_server.toolsets import unconnected
 from mcp_server.web.guards import NamesGuard, TokensGuard, caller_of
 from mcp_server.web.listening import listen, names_of, url_of
 from mcp_server.web.metrics import Metrics
@@ -86,9 +86,12 @@ async def serve(
 ) -> int:
     """Serve whoever comes until a signal ends it."""
     metrics = Metrics()
-    async with opened(settings, options) as (source, echo):
-        tools = [StatelessSequentialThinking(Stateless(), echo)]
-        server = build_server(source, tools, actor=settings.actor, door=HttpDoor(metrics))
+    async with opened(settings, options, unconnected) as (source, offer):
+        for tool in offer.tools:
+            tool.definition = worded_for_http(tool.definition)
+        server = build_server(
+            source, offer.tools, offer.resources, actor=settings.actor, door=HttpDoor(metrics)
+        )
         await serve_http(server, source, metrics, http, listening)
     return exit_code(source)
 

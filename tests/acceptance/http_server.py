@@ -143,8 +143,8 @@ class HttpClient:
         headers = {"MCP-Protocol-Version": self._era}
         if self._era == MODERN:
             headers["Mcp-Method"] = method
-            if "name" in params:
-                headers["Mcp-Name"] = params["name"]
+            if named := params.get("name") or params.get("uri"):
+                headers["Mcp-Name"] = named
             meta = {
                 "protocolVersion": MODERN,
                 "clientCapabilities": {},
@@ -168,10 +168,13 @@ class HttpClient:
         assert self.post(note, **{"MCP-Protocol-Version": LEGACY}).status == 202
         return answer["result"]
 
+    def call(self, name, arguments):
+        """The answer of one tool."""
+        return Answer.of(self.ask("tools/call", {"name": name, "arguments": arguments}))
+
     def think(self, arguments):
         """The answer to one ``sequentialthinking`` call."""
-        params = {"name": "sequentialthinking", "arguments": arguments}
-        return Answer.of(self.ask("tools/call", params))
+        return self.call("sequentialthinking", arguments)
 
 
 def _message(response):

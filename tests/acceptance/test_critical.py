@@ -285,13 +285,6 @@ def test_toolsets_are_offered_as_chosen(shared_data_dir):
     assert len(json.dumps(offered)) <= 9_500
 
 
-def test_by_default_only_the_drop_in_is_offered(shared_data_dir):
-    with Server(shared_data_dir) as server:
-        offered = server.request("tools/list")["result"]["tools"]
-
-    assert [tool["name"] for tool in offered] == ["sequentialthinking"]
-
-
 def critical(text="t", number=1, total=3, more=True, **others):
     """The arguments of one ``criticalthinking`` call."""
     doubts = {
