@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 
 from ledger import reasoning
 from ledger.aggregate import Status, ThoughtChain
-from ledger.application import Decide, Ledger
-from ledger.commands import Receipt
+from ledger.application import Ledger
+from ledger.commands import Decide, Receipt
 from ledger.header import Context
 from mcp_server.inputs import ThoughtInput, thought_of
 from mcp_server.inputs_chains import AddInput, StartInput

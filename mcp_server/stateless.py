@@ -3,8 +3,8 @@
 from typing import Any
 
 from ledger import reasoning
-from ledger.application import Decide, Ledger
-from ledger.commands import Receipt
+from ledger.application import Ledger
+from ledger.commands import Decide, Receipt
 from ledger.header import Context
 from mcp_server.inputs import InputError, ThoughtInput, thought_of
 from mcp_server.inputs_chains import AddInput, StartInput
