@@ -18,17 +18,21 @@ from tests.acceptance.client import thought
 MODERN, LEGACY = "auto", "legacy"
 ERAS = [MODERN, LEGACY]
 SECONDS_MAX = 30
+INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
+NOWHERE = Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing")
 
 
 @asynccontextmanager
-async def connected(settings, era=MODERN, toolsets=("compat", "chains"), on_message=None):
-    """A client of a server of its own; there is no worker."""
+async def connected(
+    settings, era=MODERN, toolsets=("compat", "chains"), on_message=None, resources=()
+):
+    """A client of a server of its own, with more *resources*; there is no worker."""
     source = LedgerSource(settings)
     source.start()
     try:
         clients = clients_of_a_connection(None, source.lists, None)
         offer = offer_of(Choice(tuple(toolsets)), clients)
-        server = build_server(source, offer.tools, offer.resources)
+        server = build_server(source, offer.tools, [*offer.resources, *resources])
         async with Client(server, mode=era, message_handler=on_message) as client:
             yield client
     finally:

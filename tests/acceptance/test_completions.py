@@ -5,9 +5,17 @@ from uuid import uuid4
 import pytest
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from tests.acceptance.in_memory import ERAS, a_chain, add, call, refusal_of, talk
+from tests.acceptance.in_memory import (
+    ERAS,
+    INTERNAL_ERROR,
+    NOWHERE,
+    a_chain,
+    add,
+    call,
+    refusal_of,
+    talk,
+)
 from tests.acceptance.product import chains, database, is_one_clear_sentence, temporary_data_dir
-from tests.acceptance.test_prompts import INTERNAL_ERROR, NOWHERE
 
 CHAIN = ResourceTemplateReference(uri="thought-chain://{chain_id}")
 EVENTS = ResourceTemplateReference(uri="thought-chain://{chain_id}/events")

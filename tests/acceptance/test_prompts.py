@@ -5,27 +5,25 @@ from uuid import uuid4
 
 import pytest
 
-from ledger.settings import Settings
 from tests.acceptance.client import thought
-from tests.acceptance.in_memory import ERAS, a_chain, add, call, refusal_of, talk
+from tests.acceptance.in_memory import (
+    ERAS,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    NOWHERE,
+    a_chain,
+    add,
+    call,
+    refusal_of,
+    talk,
+)
 from tests.acceptance.product import (
-    database,
     is_one_clear_sentence,
     run_well,
-    temporary_data_dir,
 )
 
-INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 PROMPT_CHARACTERS_MAX = 100_000
 OF_A_CHAIN = ["resume_chain", "review_reasoning"]
-NOWHERE = Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing")
-
-
-@pytest.fixture(scope="module")
-def ledger():
-    """A data directory whose PostgreSQL runs for all tests of the module."""
-    with temporary_data_dir() as data_dir, database(data_dir):
-        yield data_dir
 
 
 async def filled(client, name, **arguments):

@@ -11,30 +11,29 @@ from mcp import Client
 from tests.acceptance.client import Server
 from tests.acceptance.http_server import MODERN as MODERN_VERSION
 from tests.acceptance.http_server import HttpServer
-from tests.acceptance.in_memory import LEGACY, SECONDS_MAX, a_chain, add, refusal_of, talk
+from tests.acceptance.in_memory import (
+    INVALID_PARAMS,
+    LEGACY,
+    SECONDS_MAX,
+    a_chain,
+    add,
+    refusal_of,
+    talk,
+)
 from tests.acceptance.product import (
     database,
     end_postmaster,
     eventually,
     is_one_clear_sentence,
-    temporary_data_dir,
 )
 from tests.acceptance.test_http import tokens_file
 
-INVALID_PARAMS = -32602
 STATUS = "thought-ledger://status"
 END_SECONDS_MAX = 5.0
 SELECT_LISTENING = """
     SELECT count(*) FROM pg_stat_activity
      WHERE datname = 'thought_ledger' AND usename = 'thought_ledger_reader'
 """
-
-
-@pytest.fixture(scope="module")
-def ledger():
-    """A data directory whose PostgreSQL runs for all tests of the module."""
-    with temporary_data_dir() as data_dir, database(data_dir):
-        yield data_dir
 
 
 async def next_of(subscription):

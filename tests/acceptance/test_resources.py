@@ -1,9 +1,11 @@
 """What can be read by address: chains, their events, the status; listed, paged, and refused."""
 
 import json
+import re
 from uuid import uuid4
 
 import pytest
+from mcp_types import Resource
 
 from tests.acceptance.client import Server, thought
 from tests.acceptance.http_server import LEGACY as LEGACY_VERSION
@@ -11,8 +13,11 @@ from tests.acceptance.http_server import MODERN as MODERN_VERSION
 from tests.acceptance.http_server import HttpServer
 from tests.acceptance.in_memory import (
     ERAS,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
     LEGACY,
     MODERN,
+    NOWHERE,
     a_chain,
     add,
     call,
@@ -22,22 +27,12 @@ from tests.acceptance.in_memory import (
 )
 from tests.acceptance.product import (
     chains,
-    database,
     is_one_clear_sentence,
     replay,
-    temporary_data_dir,
 )
 
-INVALID_PARAMS = -32602
 LONG_CHAIN_THOUGHTS = 510
 READ_CHARACTERS_MAX = 100_000
-
-
-@pytest.fixture(scope="module")
-def ledger():
-    """A data directory whose PostgreSQL runs for all tests of the module."""
-    with temporary_data_dir() as data_dir, database(data_dir):
-        yield data_dir
 
 
 @pytest.fixture(scope="module")
@@ -310,6 +305,46 @@ def test_an_address_may_be_written_in_capitals(ledger):
     chain_id, text = talk(ledger, start_and_read)
 
     assert f"- Chain: {chain_id}\n" in text
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_what_a_bug_says_stays_in_the_servers_log(ledger, era, caplog):
+    class Broken:
+        definition = Resource(uri="test://broken", name="broken")
+
+        async def read(self, ledger, context):
+            raise RuntimeError("a secret")
+
+    refused = refusal_of(
+        ledger, lambda client: client.read_resource("test://broken"), era=era, resources=[Broken()]
+    )
+
+    assert refused.code == INTERNAL_ERROR
+    assert is_one_clear_sentence(refused.message)
+    assert "secret" not in refused.message
+    error_id = re.search(r"error (\w+),", refused.message)[1]
+    assert f"error {error_id} in resources/read" in caplog.text
+    assert "a secret" in caplog.text
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_without_a_database_what_is_fixed_is_told_and_the_rest_is_refused(era):
+    async def templates(client):
+        return (await client.list_resource_templates()).resource_templates
+
+    told = talk(NOWHERE, templates, era=era)
+    refused = [
+        refusal_of(NOWHERE, ask, era=era)
+        for ask in (
+            lambda client: client.list_resources(),
+            lambda client: client.read_resource("thought-ledger://status"),
+        )
+    ]
+
+    assert len(told) == 2
+    for error in refused:
+        assert error.code == INTERNAL_ERROR
+        assert is_one_clear_sentence(error.message)
 
 
 # What a client is told about all this
