@@ -46,6 +46,7 @@ class GrowthWatch:
         self._connector = connector
         self._on_growth = on_growth
         self._position: int | None = None
+        self._connection: AsyncConnection[TupleRow] | None = None
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -53,14 +54,17 @@ class GrowthWatch:
 
         Raises DatabaseUnavailableError after RECONNECT_SECONDS_MAX.
         """
-        connection = await self._listen()
-        self._watching = asyncio.create_task(self._watch(connection))
+        self._connection = await self._listen()
+        self._watching = asyncio.create_task(self._watch(self._connection))
 
     async def stop(self) -> None:
         """Let the connection go."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])
+        # A task that was cancelled before it began has not closed it.
+        if self._connection is not None:
+            await self._connection.close()
 
     async def _watch(self, connection: AsyncConnection[TupleRow]) -> None:
         while True:
@@ -68,7 +72,7 @@ class GrowthWatch:
                 async with connection:
                     await self._follow(connection)
             await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
-            connection = await self._listen_again()
+            self._connection = connection = await self._listen_again()
 
     async def _follow(self, connection: AsyncConnection[TupleRow]) -> None:
         while True:

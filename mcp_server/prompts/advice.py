@@ -51,8 +51,8 @@ class Advice:
         tool = next((name for name in THINKING if name in self._offered & NAMING), None)
         if tool is None:
             return (
-                "No tool that is offered here takes a chain_id: let `thought-ledger serve` run "
-                "with --toolsets compat,chains to go on in this chain."
+                "No tool that is offered here goes on with a chain by its id; "
+                "`thought-ledger serve --toolsets compat,chains` offers some."
             )
         going_on = f"go on with {tool}: {_next_thought(chain, branch_id)}"
         if branch_id is not None and branch_id in chain.closed:

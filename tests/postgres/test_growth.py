@@ -114,11 +114,14 @@ def test_more_than_a_page_is_told_whole_and_in_order(database, writer):
 def test_the_connection_is_let_go(database, admin):
     async def watch():
         async with watching(database):
-            return await asyncio.to_thread(_watchers, admin)
+            watchers = await asyncio.to_thread(_watchers, admin)
+        async with watching(database):
+            pass  # stopped before it has begun
+        return watchers
 
-    watched = asyncio.run(watch())
+    watchers = asyncio.run(watch())
 
-    assert len(watched) == 1
+    assert len(watchers) == 1
     eventually(lambda: not _watchers(admin), SECONDS_MAX, "the end of the connection")
 
 
