@@ -223,6 +223,22 @@ def test_an_older_client_on_stdio_is_told_of_what_another_process_records(ledger
     assert told["params"]["uri"] == uri
 
 
+def test_a_server_that_only_reads_tells_as_well(ledger):
+    with Server(ledger, "--no-worker", "--read-only") as here, Server(ledger, "--no-worker") as it:
+        chain_id = it.think("one")["chain_id"]
+        uri = f"thought-chain://{chain_id}"
+        here.request("resources/subscribe", {"uri": uri})
+        it.think("two", 2, chain_id=chain_id)
+        told = first_notification(here)
+        (read,) = here.request("resources/read", {"uri": uri})["result"]["contents"]
+        named = {"name": "resume_chain", "arguments": {"chain_id": chain_id}}
+        (asked,) = here.request("prompts/get", named)["result"]["messages"]
+
+    assert told["params"]["uri"] == uri
+    assert "\n\ntwo\n" in read["text"]
+    assert "No tool that is offered here goes on with a chain" in asked["content"]["text"]
+
+
 def test_a_modern_client_on_stdio_listens_and_its_server_still_ends_in_time(ledger):
     meta = {
         "io.modelcontextprotocol/protocolVersion": MODERN_VERSION,
