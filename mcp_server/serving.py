@@ -59,16 +59,14 @@ async def opened(
         on_open=worker.start if options.worker else _nothing,
         role=Role.READER if options.choice.read_only else Role.WRITER,
     )
-    lists = ChainLists(source.reader)
     echo = Echo(sys.stderr) if options.echo_thoughts else None
-    offer = offer_of(options.choice, clients_of(lists, echo))
+    offer = offer_of(options.choice, clients_of(source.lists, echo))
     source.start()
     # What is here now stays for the life of the process: the collector need not look at it again.
     gc.freeze()
     try:
         yield source, offer
     finally:
-        await lists.close()
         await worker.stop()
         await source.close()
         if echo is not None:

@@ -8,6 +8,7 @@ from ledger.application import Ledger
 from ledger.database import Connector, Database, Role
 from ledger.errors import LedgerError
 from ledger.settings import Settings
+from projections.lists import ChainLists
 
 logger = logging.getLogger("thought-ledger")
 
@@ -31,6 +32,8 @@ class LedgerSource:
         self._role = role
         self._opening: asyncio.Task[Ledger] | None = None
         self.error: LedgerError | None = None
+        self.lists = ChainLists(self.reader)
+        """The read model of chains, for after ``get``."""
 
     def start(self) -> None:
         """Begin to open it; an error is kept for whoever asks for the ledger."""
@@ -60,6 +63,7 @@ class LedgerSource:
                 else:
                     await ledger.close()
         finally:
+            await self.lists.close()
             await asyncio.to_thread(self._database.close)
 
     async def _open(self) -> Ledger:

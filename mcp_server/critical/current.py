@@ -5,12 +5,13 @@ from uuid import UUID
 from mcp_types import Resource
 
 from ledger.application import Ledger
-from ledger.confidence import MILLION, confidences
+from ledger.confidence import confidences
 from ledger.errors import ChainNotFoundError
 from ledger.events import ThoughtAdded, ThoughtBranched, ThoughtEvent, ThoughtRevised
 from ledger.header import Context
 from mcp_server.critical.episodes import Episodes
-from mcp_server.resources import LedgerResource
+from mcp_server.resources.resource import LedgerResource
+from mcp_server.resources.text import body_of, heading_of
 
 # Of a longer episode the end is shown: the last thoughts, as many as have these characters.
 SHOWN_THOUGHTS_MAX = 100
@@ -81,25 +82,4 @@ async def _last_thoughts(ledger: Ledger, chain_id: UUID, version: int) -> list[s
 
 
 def _told(event: ThoughtEvent) -> str:
-    lines = [f"## {_heading(event)}", event.text]
-    if event.assumptions:
-        lines.append("\n".join(["Assumptions:", "", *(f"- {a}" for a in event.assumptions)]))
-    for title, text in (
-        ("Critique", event.critique),
-        ("Counter-argument", event.counter_argument),
-        ("Next", event.next_step_rationale),
-    ):
-        if text:
-            lines.append(f"{title}: {text}")
-    return "\n\n".join(lines)
-
-
-def _heading(event: ThoughtEvent) -> str:
-    heading = f"Thought {event.thought_number} of {event.total_thoughts}"
-    if event.branch_id is not None:
-        heading += f" on branch {event.branch_id}"
-    if isinstance(event, ThoughtRevised | ThoughtBranched) and event.revises_thought_number:
-        heading += f", revises {event.revises_thought_number}"
-    if event.confidence_millionths is not None:
-        heading += f" (confidence {event.confidence_millionths / MILLION:.2f})"
-    return heading
+    return "\n\n".join([f"## {heading_of(event)}", *body_of(event)])

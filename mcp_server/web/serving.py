@@ -39,6 +39,8 @@ KEEP_ALIVE_SECONDS = 75
 class HttpDoor(Door):
     """Knows callers by their tokens, and counts."""
 
+    keeps_connections = False
+
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
