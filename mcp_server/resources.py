@@ -32,7 +32,8 @@ def find_resource(resources: Sequence[LedgerResource], uri: str) -> LedgerResour
         if resource.definition.uri == uri:
             return resource
     known = ", ".join(resource.definition.uri for resource in resources)
-    raise MCPError(INVALID_PARAMS, f"there is no resource {shortened(uri)}; the resources: {known}")
+    sentence = f"there is no resource {shortened(uri)}; the resources: {known}"
+    raise MCPError(INVALID_PARAMS, sentence, {"uri": uri})
 
 
 def contents_of(resource: LedgerResource, text: str) -> ReadResourceResult:
