@@ -2,13 +2,12 @@
 
 import pytest
 
-from tests.acceptance.product import temporary_data_dir
 from tests.interop.conformance import RUNS, servers
 
 
 @pytest.fixture(scope="module")
-def urls():
-    with temporary_data_dir() as data_dir, servers(data_dir) as urls:
+def urls(shared_data_dir):
+    with servers(shared_data_dir) as urls:
         yield urls
 
 
