@@ -1,0 +1,114 @@
+"""The TypeScript SDKs as clients, over stdio and HTTP: every tool of every toolset."""
+
+import contextlib
+import json
+import sys
+
+import pytest
+
+from mcp_server.cli import TOOLSETS
+from tests.acceptance.client import REPOSITORY, thought
+from tests.acceptance.http_server import LEGACY, MODERN, HttpServer
+from tests.interop.node import HERE, run_node
+
+# Over HTTP there is only this one so far.
+HTTP_TOOLSETS = ("compat",)
+
+OFFERED = {"stdio": TOOLSETS, "http": HTTP_TOOLSETS}
+SDKS = {"1": LEGACY, "2": MODERN}
+
+# Its text is a transcript for people.
+NARRATED = ("criticalthinking",)
+
+CHAIN = {"$of": ["start_thought_chain", "chain_id"]}
+DOUBTS = {"confidence": 0.5, "assumptions": ["a"], "critique": "c", "counterArgument": "d"}
+CALLS = {
+    "compat": [("sequentialthinking", thought("one", 1))],
+    "chains": [
+        ("start_thought_chain", {"title": "which index?"}),
+        ("add_thought", thought("one", 1, chain_id=CHAIN, **DOUBTS)),
+        ("add_thought", thought("two", 2, chain_id=CHAIN)),
+        ("revise_thought", {"chain_id": CHAIN, "thought_number": 1, "revised_thought": "uno"}),
+        (
+            "branch_thought",
+            {"chain_id": CHAIN, "from_thought_number": 1, "branch_id": "b", "thought": "or"},
+        ),
+        ("close_branch", {"chain_id": CHAIN, "branch_id": "b", "outcome": "kept"}),
+        ("pause_thought_chain", {"chain_id": CHAIN, "reason": "lunch"}),
+        ("resume_thought_chain", {"chain_id": CHAIN}),
+        ("abandon_thought_chain", {"chain_id": CHAIN, "thought_number": 2}),
+        ("complete_thought_chain", {"chain_id": CHAIN, "conclusion": "both"}),
+        ("get_thought_chain", {"chain_id": CHAIN}),
+        ("list_thought_chains", {"limit": 5}),
+    ],
+    "critical": [("criticalthinking", thought("one", 1, more=False, **DOUBTS))],
+    "kodegen": [
+        (
+            "sequential_thinking",
+            {
+                "thought": "one",
+                "thought_number": 1,
+                "total_thoughts": 1,
+                "next_thought_needed": False,
+            },
+        )
+    ],
+}
+
+
+@contextlib.contextmanager
+def stdio_server(data_dir, toolsets):
+    """How a client starts the server."""
+    arguments = ["serve", "--no-worker", "--data-dir", str(data_dir), "--toolsets", toolsets]
+    yield {
+        "command": sys.executable,
+        "args": ["-m", "mcp_server", *arguments],
+        "cwd": str(REPOSITORY),
+    }
+
+
+@contextlib.contextmanager
+def http_server(data_dir, toolsets):
+    """Where a client finds the server."""
+    with HttpServer(data_dir, "--no-worker", "--toolsets", toolsets) as server:
+        yield {"url": server.url}
+
+
+SERVERS = {"stdio": stdio_server, "http": http_server}
+
+
+def ask(sdk, server, calls):
+    """What a client of that SDK gets from the server."""
+    named = [{"name": name, "arguments": arguments} for name, arguments in calls]
+    asked = {"sdk": sdk, "server": server, "calls": named}
+    done = run_node(HERE / "client.mjs", stdin=json.dumps(asked))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("transport", SERVERS)
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_client_calls_every_tool(sdk, transport, shared_data_dir):
+    calls = [call for toolset in OFFERED[transport] for call in CALLS[toolset]]
+
+    with SERVERS[transport](shared_data_dir, ",".join(OFFERED[transport])) as server:
+        told = ask(sdk, server, calls)
+
+    assert told["protocol"] == SDKS[sdk]
+    assert told["server"]["name"] == "thought-ledger"
+    described = {tool["name"]: tool for tool in told["tools"]}
+    assert described.keys() == {name for name, _ in calls}
+    for (name, _), answer in zip(calls, told["answers"], strict=True):
+        assert_answered(described[name], answer)
+
+
+def assert_answered(tool, answer):
+    """It is no error, which it also were if the client found it against the tool's schema."""
+    assert "thrown" not in answer, answer["thrown"]
+    assert not answer.get("isError"), answer["content"]
+    (content,) = answer["content"]
+    if tool["name"] in NARRATED:
+        assert answer["structuredContent"]
+        assert content["text"].startswith("Thought 1 of ")
+    else:
+        assert json.loads(content["text"]) == answer["structuredContent"]
