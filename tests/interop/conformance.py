@@ -40,6 +40,9 @@ PLAIN_LEGACY = frozenset(
         "server-initialize",
         "ping",
         "tools-list",
+        "resources-list",
+        "prompts-list",
+        "completion-complete",
         "dns-rebinding-protection",
     }
 )
@@ -47,6 +50,11 @@ PLAIN_MODERN = frozenset(
     {
         "server-stateless",
         "tools-list",
+        "resources-list",
+        "sep-2164-resource-not-found",
+        "prompts-list",
+        "completion-complete",
+        "caching",
         "http-header-validation",
         "server-sse-multiple-streams",
         "dns-rebinding-protection",

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mcp_server.cli import TOOLSETS
+from mcp_server.choice import TOOLSETS
 from tests.acceptance.client import REPOSITORY, thought
 from tests.acceptance.http_server import HttpServer
 from tests.interop.node import MODULES, run_node

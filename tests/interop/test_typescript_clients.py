@@ -6,15 +6,12 @@ import sys
 
 import pytest
 
-from mcp_server.cli import TOOLSETS
+from mcp_server.choice import TOOLSETS
 from tests.acceptance.client import REPOSITORY, thought
 from tests.acceptance.http_server import LEGACY, MODERN, HttpServer
 from tests.interop.node import HERE, run_node
 
-# Over HTTP there is only this one so far.
-HTTP_TOOLSETS = ("compat",)
-
-OFFERED = {"stdio": TOOLSETS, "http": HTTP_TOOLSETS}
+OFFERED = {"stdio": TOOLSETS, "http": TOOLSETS}
 SDKS = {"1": LEGACY, "2": MODERN}
 
 # Its text is a transcript for people.
