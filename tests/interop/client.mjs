@@ -1,9 +1,10 @@
 // One client of a TypeScript SDK: reads on stdin whom to talk to and what to call, as JSON, and
 // prints what came back, as JSON.  The SDK validates structured answers against their schemas.
 //
-//   {"sdk": "1" | "2", "server": {"url"} | {"command", "args", "cwd"}, "calls": [{name, arguments}]}
+//   {"sdk": "1" | "2", "server": {"url"} | {"command", "args", "cwd"}, "requests": [{method, params}]}
 //
-// An argument {"$of": ["some_tool", "chain_id"]} stands for that field of the first answer of a tool.
+// A method is one of the SDK's client: callTool, and so on.  ${some_tool.chain_id} in a string stands
+// for that field of what this tool answered last.
 
 import { text } from 'node:stream/consumers';
 
@@ -33,10 +34,10 @@ const protocol = await connect();
 const server = client.getServerVersion();
 
 const { tools } = await client.listTools();
+const answered = {};
 const answers = [];
-for (const { name, arguments: given } of asked.calls) {
-    const filled = Object.entries(given).map(([key, value]) => [key, fill(value)]);
-    answers.push(await call(name, Object.fromEntries(filled)));
+for (const request of asked.requests) {
+    answers.push(await answer(request));
 }
 await client.close();
 console.log(JSON.stringify({ protocol, server, tools, answers }));
@@ -57,15 +58,17 @@ async function connect() {
     return agreed;
 }
 
-function fill(value) {
-    const [name, field] = value?.$of ?? [];
-    return name ? answers[asked.calls.findIndex(call => call.name === name)].structuredContent[field] : value;
-}
-
-async function call(name, given) {
+async function answer({ method, params }) {
     try {
-        return await client.callTool({ name, arguments: given });
+        const given = await client[method](filled(params));
+        answered[params.name] = given.structuredContent;
+        return given;
     } catch (error) {
         return { thrown: String(error) };
     }
+}
+
+function filled(params) {
+    const put = (_, name, field) => answered[name][field];
+    return JSON.parse(JSON.stringify(params).replace(/\$\{(\w+)\.(\w+)\}/g, put));
 }

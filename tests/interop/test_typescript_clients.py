@@ -17,7 +17,7 @@ SDKS = {"1": LEGACY, "2": MODERN}
 # Its text is a transcript for people.
 NARRATED = ("criticalthinking",)
 
-CHAIN = {"$of": ["start_thought_chain", "chain_id"]}
+CHAIN = "${start_thought_chain.chain_id}"
 DOUBTS = {"confidence": 0.5, "assumptions": ["a"], "critique": "c", "counterArgument": "d"}
 CALLS = {
     "compat": [("sequentialthinking", thought("one", 1))],
@@ -74,10 +74,13 @@ def http_server(data_dir, toolsets):
 SERVERS = {"stdio": stdio_server, "http": http_server}
 
 
-def ask(sdk, server, calls):
+def call(name, arguments):
+    return {"method": "callTool", "params": {"name": name, "arguments": arguments}}
+
+
+def ask(sdk, server, requests):
     """What a client of that SDK gets from the server."""
-    named = [{"name": name, "arguments": arguments} for name, arguments in calls]
-    asked = {"sdk": sdk, "server": server, "calls": named}
+    asked = {"sdk": sdk, "server": server, "requests": requests}
     done = run_node(HERE / "client.mjs", stdin=json.dumps(asked))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -86,10 +89,10 @@ def ask(sdk, server, calls):
 @pytest.mark.parametrize("transport", SERVERS)
 @pytest.mark.parametrize("sdk", SDKS)
 def test_a_client_calls_every_tool(sdk, transport, shared_data_dir):
-    calls = [call for toolset in OFFERED[transport] for call in CALLS[toolset]]
+    calls = [asked for toolset in OFFERED[transport] for asked in CALLS[toolset]]
 
     with SERVERS[transport](shared_data_dir, ",".join(OFFERED[transport])) as server:
-        told = ask(sdk, server, calls)
+        told = ask(sdk, server, [call(*asked) for asked in calls])
 
     assert told["protocol"] == SDKS[sdk]
     assert told["server"]["name"] == "thought-ledger"
