@@ -3,7 +3,7 @@
 //
 //   {"sdk": "1" | "2", "server": {"url"} | {"command", "args", "cwd"}, "requests": [{method, params}]}
 //
-// A method is one of the SDK's client: callTool, and so on.  ${some_tool.chain_id} in a string stands
+// A method is one of the SDK's client, callTool and so on, or of OWN below.  ${some_tool.chain_id} in a string stands
 // for that field of what this tool answered last.
 
 import { text } from 'node:stream/consumers';
@@ -25,11 +25,35 @@ const SDKS = {
     }
 };
 
+const UPDATE_SECONDS_MAX = 20;
+const OWN = {
+    // Asks to be told of a resource's updates, as the protocol has it.
+    async watch({ uri }) {
+        if (!client.listen) {
+            return await client.subscribeResource({ uri });
+        }
+        return (await client.listen({ resourceSubscriptions: [uri] })).honoredFilter;
+    },
+    // Waits until it is told of one.
+    async updated({ uri }) {
+        const late = AbortSignal.timeout(1000 * UPDATE_SECONDS_MAX);
+        const never = new Promise((_, reject) => late.addEventListener('abort', () => reject(late.reason)));
+        await Promise.race([update(uri).promise, never]);
+        return {};
+    }
+};
+
 const asked = JSON.parse(await text(process.stdin));
 const { Stdio, Http, client: newClient } = SDKS[asked.sdk];
 const { url, ...program } = asked.server;
 const client = newClient();
 const transport = url ? new Http(new URL(url)) : new Stdio(program);
+const updates = {};
+client.fallbackNotificationHandler = async ({ method, params }) => {
+    if (method === 'notifications/resources/updated') {
+        update(params.uri).resolve();
+    }
+};
 const protocol = await connect();
 const server = client.getServerVersion();
 
@@ -60,7 +84,8 @@ async function connect() {
 
 async function answer({ method, params }) {
     try {
-        const given = await client[method](filled(params));
+        const ask = OWN[method] ?? client[method].bind(client);
+        const given = await ask(filled(params));
         answered[params.name] = given.structuredContent;
         return given;
     } catch (error) {
@@ -71,4 +96,8 @@ async function answer({ method, params }) {
 function filled(params) {
     const put = (_, name, field) => answered[name][field];
     return JSON.parse(JSON.stringify(params).replace(/\$\{(\w+)\.(\w+)\}/g, put));
+}
+
+function update(uri) {
+    return (updates[uri] ??= Promise.withResolvers());
 }

@@ -7,8 +7,9 @@ import sys
 import pytest
 
 from mcp_server.choice import TOOLSETS
-from tests.acceptance.client import REPOSITORY, thought
+from tests.acceptance.client import REPOSITORY, Server, thought
 from tests.acceptance.http_server import LEGACY, MODERN, HttpServer
+from tests.acceptance.product import wait_until_projected
 from tests.interop.node import HERE, run_node
 
 OFFERED = {"stdio": TOOLSETS, "http": TOOLSETS}
@@ -112,3 +113,64 @@ def assert_answered(tool, answer):
         assert content["text"].startswith("Thought 1 of ")
     else:
         assert json.loads(content["text"]) == answer["structuredContent"]
+
+
+TEMPLATE = "thought-chain://{chain_id}"
+
+# The older protocol has updates over a connection alone, which there is none of over HTTP.
+WATCHING = [("1", "stdio"), ("2", "stdio"), ("2", "http")]
+
+
+@pytest.fixture(scope="module")
+def chain(shared_data_dir):
+    """A chain that is in the read models."""
+    with Server(shared_data_dir, "--toolsets", "chains") as server:
+        chain_id = server.call("start_thought_chain", {"title": "which index?"})["chain_id"]
+        added = server.call("add_thought", thought("a b-tree", 1, chain_id=chain_id))
+        wait_until_projected(shared_data_dir, added["position"])
+    return chain_id
+
+
+@pytest.mark.parametrize("transport", SERVERS)
+@pytest.mark.parametrize("sdk", SDKS)
+def test_a_client_reads_resources_and_prompts(sdk, transport, shared_data_dir, chain):
+    uri, named = f"thought-chain://{chain}", {"chain_id": chain}
+    begun = {
+        "ref": {"type": "ref/prompt", "name": "resume_chain"},
+        "argument": {"name": "chain_id", "value": chain[:-1]},
+    }
+    requests = [
+        ("listResources", {}),
+        ("listResourceTemplates", {}),
+        ("readResource", {"uri": uri}),
+        ("listPrompts", {}),
+        ("getPrompt", {"name": "resume_chain", "arguments": named}),
+        ("complete", begun),
+    ]
+
+    with SERVERS[transport](shared_data_dir, "chains") as server:
+        answers = ask(sdk, server, [{"method": m, "params": params} for m, params in requests])
+
+    listed, templates, read, prompts, prompt, completed = answers["answers"]
+    assert uri in {found["uri"] for found in listed["resources"]}
+    assert TEMPLATE in {found["uriTemplate"] for found in templates["resourceTemplates"]}
+    assert "a b-tree" in read["contents"][0]["text"]
+    assert "resume_chain" in {found["name"] for found in prompts["prompts"]}
+    assert any("a b-tree" in said["content"]["text"] for said in prompt["messages"])
+    assert completed["completion"]["values"] == [chain]
+
+
+@pytest.mark.parametrize(("sdk", "transport"), WATCHING)
+def test_a_client_is_told_that_a_chain_grows(sdk, transport, shared_data_dir):
+    uri = f"thought-chain://{CHAIN}"
+    requests = [
+        call("start_thought_chain", {"title": "which index?"}),
+        {"method": "watch", "params": {"uri": uri}},
+        call("add_thought", thought("a b-tree", 1, chain_id=CHAIN)),
+        {"method": "updated", "params": {"uri": uri}},
+    ]
+
+    with SERVERS[transport](shared_data_dir, "chains") as server:
+        answers = ask(sdk, server, requests)["answers"]
+
+    assert [answer["thrown"] for answer in answers if "thrown" in answer] == []
