@@ -66,9 +66,10 @@ PLAIN_MODERN = frozenset(
 
 @dataclass(frozen=True)
 class Suite:
-    """A set of scenarios, and how it is asked for."""
+    """A set of scenarios, of which so many are scored, and how it is asked for."""
 
     name: str
+    scored: int
     package: str
     arguments: tuple[str, ...] = ()
 
@@ -142,6 +143,9 @@ class Run:
 
     def surprises(self, outcomes):
         """What failed and was to pass, and what passed and was not: a list that is out of date."""
+        scored = sum(not outcome.unscored for outcome in outcomes)
+        if scored != self.suite.scored:
+            yield f"{scored} scored scenarios were run, not {self.suite.scored}"
         for missing in sorted((self.listed or set()) - {outcome.scenario for outcome in outcomes}):
             yield f"{missing} was not run"
         for outcome in outcomes:
@@ -155,9 +159,9 @@ class Run:
 STATELESS, SESSIONS = "fixtures, stateless", "fixtures, stateful"
 PLAIN = "as shipped, stateless"
 
-CONFORMANCE = Suite("0.1.16", "@modelcontextprotocol/conformance")
-LEGACY = Suite("2025-11-25", "conformance-next", ("--requirements", "2025-11-25"))
-MODERN = Suite("2026-07-28", "conformance-next", ("--requirements", "2026-07-28"))
+CONFORMANCE = Suite("0.1.16", 30, "@modelcontextprotocol/conformance")
+LEGACY = Suite("2025-11-25", 30, "conformance-next", ("--requirements", "2025-11-25"))
+MODERN = Suite("2026-07-28", 37, "conformance-next", ("--requirements", "2026-07-28"))
 
 RUNS = [
     Run(CONFORMANCE, SESSIONS),
