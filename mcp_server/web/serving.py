@@ -136,16 +136,17 @@ def build_app(
     server: Server[Any], probes: Probes, metrics: Metrics, options: HttpOptions, names: list[str]
 ) -> ASGIApp:
     """MCP and the probes, behind the guards."""
-    # Stateless: a client goes on when this process was replaced by another.
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=options.path,
-        stateless_http=True,
+        # Stateless: a client goes on when this process was replaced by another.
+        stateless_http=not options.sessions,
         max_request_body_size=BODY_BYTES_MAX,
         # The guard before it looks at every route, the SDK's at one.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=probes.routes(),
     )
-    app = _PostOnly(app, options.path)
+    if not options.sessions:
+        app = _PostOnly(app, options.path)
     app = TokensGuard(
         app,
         options.tokens,

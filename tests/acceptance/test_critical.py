@@ -261,6 +261,7 @@ def test_a_resource_that_is_not_there_is_a_protocol_error(server):
     answer = server.request("resources/read", {"uri": "thinking://nothing"})
 
     assert "thinking://current" in answer["error"]["message"]
+    assert answer["error"]["data"] == {"uri": "thinking://nothing"}
 
 
 def current(server):
