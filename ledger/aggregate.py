@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, Self, assert_never, cast
+from typing import NamedTuple, Self, assert_never, cast
 from uuid import UUID
 
 from eventsourcing.domain import BaseAggregate
@@ -40,6 +40,7 @@ from ledger.events import (
     ThoughtRevised,
 )
 from ledger.limits import METADATA_BYTES_MAX, TEXT_BYTES_MAX, check_bytes, check_id
+from ledger.placing import parent_of, placed
 from ledger.steps import Steps
 from ledger.thought import Thought
 
@@ -147,7 +148,7 @@ class ThoughtChain(BaseAggregate[UUID]):
         if self.status is not Status.ACTIVE and not revises_when_completed:
             raise ChainNotActiveError(self.id, self.status)
         self._checked(thought.branch_from_thought_id or thought.branch_from_thought_number)
-        self._record(thought_id, self._placed(thought, revised_id))
+        self._record(thought_id, self._under_a_live_one(thought, revised_id))
         if self.status is Status.ACTIVE:
             self._complete_after(thought)
 
@@ -301,9 +302,9 @@ class ThoughtChain(BaseAggregate[UUID]):
     def _checked(self, reference: UUID | int | None) -> UUID | None:
         return None if reference is None else self.find_thought(reference)
 
-    def _placed(self, thought: Thought, revised_id: UUID | None) -> Thought:
+    def _under_a_live_one(self, thought: Thought, revised_id: UUID | None) -> Thought:
         """The thought under one that is alive: a revision, if need be, under what it revises."""
-        parent_id = self._parent(thought)
+        parent_id = parent_of(self.steps, thought)
         if parent_id is None or not self.steps.is_abandoned(parent_id):
             return thought
         if revised_id is None or self.steps.is_abandoned(revised_id):
@@ -321,57 +322,5 @@ class ThoughtChain(BaseAggregate[UUID]):
 
     def _record(self, thought_id: UUID, thought: Thought) -> None:
         self._check_thought(thought_id, thought)
-        fields = self._fields(thought_id, thought)
-        revision = {
-            "revises_thought_number": thought.revises_thought_number,
-            "revises_thought_id": thought.revises_thought_id
-            or self._referenced(thought.revises_thought_number),
-            "reason": thought.reason,
-        }
-        if thought.branch_id is not None and thought.branch_id not in self.steps.heads:
-            self.trigger_event(
-                ThoughtBranched,
-                branch_from_thought_id=fields["parent_thought_id"],
-                is_revision=thought.is_revision,
-                **fields,
-                **revision,
-            )
-        elif thought.is_revision:
-            self.trigger_event(ThoughtRevised, **fields, **revision)
-        else:
-            self.trigger_event(ThoughtAdded, **fields)
-
-    def _fields(self, thought_id: UUID, thought: Thought) -> dict[str, Any]:
-        return {
-            "thought_id": thought_id,
-            "sequence": self.thought_count + 1,
-            "parent_thought_id": self._parent(thought),
-            "text": thought.text,
-            "thought_number": thought.thought_number,
-            "total_thoughts": thought.total_thoughts,
-            "next_thought_needed": thought.next_thought_needed,
-            "needs_more_thoughts": thought.needs_more_thoughts,
-            "branch_id": thought.branch_id,
-            "branch_from_thought_number": thought.branch_from_thought_number,
-            "confidence_millionths": thought.confidence_millionths,
-            "assumptions": None if thought.assumptions is None else list(thought.assumptions),
-            "critique": thought.critique,
-            "counter_argument": thought.counter_argument,
-            "next_step_rationale": thought.next_step_rationale,
-            "claimed_at": thought.claimed_at,
-            "source": thought.source,
-            "metadata": thought.metadata,
-        }
-
-    def _parent(self, thought: Thought) -> UUID | None:
-        """The thought before it on its branch, or the branching point of a branch's first."""
-        if thought.parent_thought_id is not None:
-            return thought.parent_thought_id
-        if thought.branch_id in self.steps.heads or thought.branch_id is None:
-            return self.steps.heads.get(thought.branch_id)
-        if thought.branch_from_thought_id is not None:
-            return thought.branch_from_thought_id
-        return self._referenced(thought.branch_from_thought_number)
-
-    def _referenced(self, thought_number: int | None) -> UUID | None:
-        return None if thought_number is None else self.steps.find(thought_number)
+        event_class, fields = placed(self.steps, thought_id, thought)
+        self.trigger_event(event_class, **fields)

@@ -1,51 +1,23 @@
 """The use cases: the only way to write to the log."""
 
-import itertools
-import time
-from collections.abc import Callable
 from dataclasses import asdict
 from types import TracebackType
 from typing import Self
 from uuid import UUID, uuid4
 
 from ledger.aggregate import ThoughtChain
-from ledger.appender import Appender, Verdict
-from ledger.chains import Chains, Turn
-from ledger.commands import (
-    Answer,
-    Command,
-    Receipt,
-    command_of,
-    repeated,
-    save_of,
-    title_of,
-)
+from ledger.appender import Appender
+from ledger.chains import Chains
+from ledger.commands import Answer, Decide, Receipt, command_of, title_of
 from ledger.database import Database, Role
 from ledger.episodes import Episode
-from ledger.errors import (
-    ChainExistsError,
-    ChainNotFoundError,
-    ConcurrentAppendError,
-    LedgerError,
-)
+from ledger.errors import ChainExistsError, ChainNotFoundError
 from ledger.events import ChainEvent
+from ledger.execution import Execution
 from ledger.header import Context
 from ledger.reader import Reader
 from ledger.serialization import Recorded
 from ledger.thought import Thought
-
-# Another process with a queue of its own wins every race until its queue is empty, so attempts
-# are limited by time and not by number.
-APPEND_SECONDS_MAX = 15.0
-
-# Runs commands on a chain and says what to answer; may run again when another writer was first.
-Decide = Callable[[ThoughtChain], Answer]
-
-SELECT_REQUEST = """
-    SELECT 'known', first_position, last_position, command_digest, answer
-      FROM ledger.requests
-     WHERE request_key = %(request_key)s
-"""
 
 SELECT_SESSION_CHAINS = """
     SELECT originator_id
@@ -70,12 +42,13 @@ class Ledger:
     whole or not at all.
     """
 
-    def __init__(self, database: Database) -> None:
-        """*database* has been opened."""
-        connector = database.connector(Role.WRITER)
+    def __init__(self, database: Database, role: Role = Role.WRITER) -> None:
+        """*database* has been opened; who only reads may do so as a READER."""
+        connector = database.connector(role)
         self._reader = Reader(connector)
         self._appender = Appender(connector)
         self._chains = Chains(self._reader)
+        self._execution = Execution(self._reader, self._appender, self._chains)
 
     # -- Writing ----------------------------------------------------------------------------------
 
@@ -94,9 +67,9 @@ class Ledger:
         ChainExistsError.
         """
         command = command_of(context, name, None, answer if said is None else said)
-        if known := await self._known(command):
+        if known := await self._execution.known(command):
             return known
-        return await self._begin(chain, answer, command)
+        return await self._execution.begin(chain, answer, command)
 
     async def begin_thinking(
         self, context: Context, session_id: str | None, thought: Thought, answer: Decide
@@ -105,7 +78,7 @@ class Ledger:
         command = command_of(context, "think", None, thought)
         chain = ThoughtChain.start(uuid4(), title=title_of(thought.text), session_id=session_id)
         chain.think(uuid4(), thought)
-        return await self._begin(chain, answer(chain), command)
+        return await self._execution.begin(chain, answer(chain), command)
 
     async def think(
         self,
@@ -131,7 +104,7 @@ class Ledger:
             return answer(chain)
 
         command = command_of(context, "think", chain_id if named else None, thought)
-        return await self._execute(chain_id, decide, command)
+        return await self._execution.execute(chain_id, decide, command)
 
     async def think_in_episode(
         self, context: Context, episode: Episode, thought: Thought, answer: Decide
@@ -149,14 +122,14 @@ class Ledger:
         said = {"episode": episode.name, "thought": asdict(thought)}
         command = command_of(context, episode.source, None, said)
         try:
-            return await self._execute(episode.chain_id, decide, command)
+            return await self._execution.execute(episode.chain_id, decide, command)
         except ChainNotFoundError:
             chain = episode.start(thought.text)
             first_answer = decide(chain)
         try:
-            return await self._begin(chain, first_answer, command)
+            return await self._execution.begin(chain, first_answer, command)
         except ChainExistsError:  # another process began it meanwhile
-            return await self._execute(episode.chain_id, decide, command)
+            return await self._execution.execute(episode.chain_id, decide, command)
 
     async def change(
         self,
@@ -174,7 +147,7 @@ class Ledger:
         what the commands raise, and what ``think`` raises.
         """
         command = command_of(context, name, chain_id if named else None, said)
-        return await self._execute(chain_id, decide, command)
+        return await self._execution.execute(chain_id, decide, command)
 
     async def pause(self, context: Context, chain_id: UUID, reason: str | None = None) -> Receipt:
         return await self._move(context, chain_id, "pause", reason)
@@ -223,13 +196,13 @@ class Ledger:
 
         *chain_id* is the chain the caller named, if any.
         """
-        return await self._known(command_of(context, "think", chain_id, thought))
+        return await self._execution.known(command_of(context, "think", chain_id, thought))
 
     async def answered_change(
         self, context: Context, chain_id: UUID | None, name: str, said: object
     ) -> Receipt | None:
         """The first receipt of a ``change`` or ``begin`` sent before, as ``answered``."""
-        return await self._known(command_of(context, name, chain_id, said))
+        return await self._execution.known(command_of(context, name, chain_id, said))
 
     async def chain_at(self, chain_id: UUID, version: int) -> ThoughtChain:
         """The chain as it was.  Raises ChainNotFoundError, VersionNotFoundError."""
@@ -270,68 +243,6 @@ class Ledger:
             getattr(chain, verb)(reason=reason)
             return {"previous_status": str(previous), "new_status": str(chain.status)}
 
-        return await self._execute(chain_id, decide, command_of(context, verb, chain_id, reason))
-
-    async def _begin(self, chain: ThoughtChain, answer: Answer, command: Command) -> Receipt:
-        verdict = await self._appender.append(
-            save_of(chain.collect(), answer, command, chain.session_id)
+        return await self._execution.execute(
+            chain_id, decide, command_of(context, verb, chain_id, reason)
         )
-        if verdict.verdict == "conflict":
-            raise ChainExistsError(chain.id)
-        if verdict.command_digest is not None:
-            return repeated(verdict, command)
-        self._chains.keep(chain)
-        return Receipt(chain.id, verdict.last_position, dict(answer))
-
-    async def _execute(self, chain_id: UUID, decide: Decide, command: Command) -> Receipt:
-        if known := await self._known(command):
-            return known
-        return await self._take_turn(chain_id, decide, command)
-
-    async def _take_turn(self, chain_id: UUID, decide: Decide, command: Command) -> Receipt:
-        async with self._chains.turn(chain_id) as turn:
-            try:
-                return await self._decide_and_append(turn, decide, command)
-            except ConcurrentAppendError:
-                raise
-            except BaseException:
-                # Failed or cancelled, the append may still be recorded by the appender's own task:
-                # what is in memory is no longer sure to be what is in the log.
-                self._chains.drop(chain_id)
-                raise
-
-    async def _decide_and_append(self, turn: Turn, decide: Decide, command: Command) -> Receipt:
-        deadline = time.monotonic() + APPEND_SECONDS_MAX
-        for attempt in itertools.count(1):
-            chain = await turn.chain()
-            mark = chain.mark()
-            try:
-                answer = decide(chain)
-            except LedgerError:
-                chain.forget(chain.collect(), mark)
-                if turn.fresh:
-                    raise
-                # Another process may have moved the chain on: refuse only by the log.
-                await turn.refresh()
-                continue
-            events = chain.collect()
-            if not events:
-                return Receipt(chain.id, None, dict(answer))
-            verdict = await self._appender.append(save_of(events, answer, command, None))
-            if verdict.command_digest is not None:
-                chain.forget(events, mark)
-                return repeated(verdict, command)
-            if verdict.verdict != "conflict":
-                self._chains.keep(chain)
-                return Receipt(chain.id, verdict.last_position, dict(answer))
-            chain.forget(events, mark)
-            if time.monotonic() > deadline:
-                raise ConcurrentAppendError(turn.chain_id, attempt)
-            await turn.refresh()
-        raise AssertionError("there is always another attempt")
-
-    async def _known(self, command: Command) -> Receipt | None:
-        if command.request_key is None:
-            return None
-        rows = await self._reader.fetch(SELECT_REQUEST, {"request_key": command.request_key})
-        return repeated(Verdict(*rows[0]), command) if rows else None

@@ -1,13 +1,14 @@
 """Commands and their receipts: who asks what, and the proof that it was recorded."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID, uuid5
 
 import orjson
 
+from ledger.aggregate import ThoughtChain
 from ledger.appender import Request, Save, Verdict
 from ledger.errors import RequestMismatchError
 from ledger.events import ChainEvent
@@ -21,6 +22,9 @@ REQUEST_NAMESPACE = UUID("6f2a0a64-6a54-5c0e-9d0e-0f6d0d5a7c11")
 
 # What a command answers: plain JSON, kept with its request id.
 Answer: TypeAlias = Mapping[str, Any]
+
+# Runs commands on a chain and says what to answer; may run again when another writer was first.
+Decide: TypeAlias = Callable[[ThoughtChain], Answer]
 
 
 @dataclass(frozen=True)

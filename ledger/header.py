@@ -23,9 +23,14 @@ RECENT_IDS_MAX = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Who records and why: the part of a header that the caller knows."""
+    """Who records and why: the part of a header that the caller knows.
+
+    ``principal``: the name of the token that let the caller in, None where nobody is asked for one.
+    It is not in the header by itself: who has one is the actor.
+    """
 
     actor: str
+    principal: str | None = None
     client: str | None = None
     client_version: str | None = None
     tenant: str = "default"

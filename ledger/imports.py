@@ -13,7 +13,8 @@ from typing import Any
 from uuid import UUID
 
 from ledger.aggregate import ThoughtChain
-from ledger.application import Decide, Ledger
+from ledger.application import Ledger
+from ledger.commands import Decide
 from ledger.display import shortened
 from ledger.errors import (
     ChainNotActiveError,

@@ -1,7 +1,7 @@
 """A chain read in bounded pages: its shape from the folded chain, its texts from the log."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
 from uuid import UUID
@@ -12,10 +12,15 @@ from ledger.errors import BranchNotFoundError
 from ledger.events import ChainStarted, ThoughtRecorded
 from ledger.header import Header
 from ledger.limits import PAGE_THOUGHTS_MAX
+from ledger.serialization import Recorded
 from ledger.steps import Step, Steps
 
 # A page ends with the event that takes it over this: 100 thoughts may have 100 MiB.
 PAGE_BYTES_MAX = 2 * 2**20
+# How many thoughts are read at once from a chain's end backwards; each may have over 1 MiB.
+READ_BACK_THOUGHTS = 10
+# More than any so many thoughts have: none of them may be left out.
+READ_BACK_BYTES_MAX = 2**31
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,6 +106,35 @@ async def read_page(ledger: Ledger, chain_id: UUID, wanted: Wanted) -> Page:
     )
 
 
+async def read_end(
+    ledger: Ledger, chain_id: UUID, *, branch_id: str | None = None, last: int, characters_max: int
+) -> Page:
+    """The *last* thoughts, or fewer: only the last of all may take them over *characters_max*.
+
+    Raises ChainNotFoundError, BranchNotFoundError.
+    """
+    wanted = Wanted(branch_id=branch_id, last=last, structure_only=True)
+    page = await read_page(ledger, chain_id, wanted)
+    places = [place for place, _ in page.thoughts]
+    thoughts: list[tuple[Place, Said | None]] = []
+    characters = 0
+    while places:
+        some, places = places[-READ_BACK_THOUGHTS:], places[:-READ_BACK_THOUGHTS]
+        for place, said in reversed(await _said(ledger, chain_id, some, READ_BACK_BYTES_MAX)):
+            characters += len(said.event.text)
+            if thoughts and characters > characters_max:
+                return replace(page, thoughts=thoughts[::-1])
+            thoughts.append((place, said))
+    return replace(page, thoughts=thoughts[::-1])
+
+
+async def _said(
+    ledger: Ledger, chain_id: UUID, places: list[Place], bytes_max: int
+) -> list[tuple[Place, Said]]:
+    versions = [place.step.version for place in places]
+    return _paired(places, await ledger.recorded(chain_id, versions, bytes_max=bytes_max))
+
+
 async def _read(
     ledger: Ledger, chain_id: UUID, places: list[Place], wanted: Wanted
 ) -> tuple[ChainStarted, list[tuple[Place, Said | None]]]:
@@ -111,8 +145,13 @@ async def _read(
         return started, [(place, None) for place in places]
     if places and not recorded:  # a chain's start may fill a page by itself
         recorded = await ledger.recorded(chain_id, versions, bytes_max=PAGE_BYTES_MAX)
+    return started, [*_paired(places, recorded)]
+
+
+def _paired(places: list[Place], recorded: list[Recorded]) -> list[tuple[Place, Said]]:
+    """The places of what was read, which may be fewer than asked for."""
     said = [Said(one.header, cast("ThoughtRecorded", one.event)) for one in recorded]
-    return started, list(zip(places, said, strict=False))
+    return list(zip(places, said, strict=False))
 
 
 def _branches(steps: Steps) -> dict[str, list[int]]:

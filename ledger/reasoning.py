@@ -5,8 +5,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from ledger.aggregate import Status, ThoughtChain
-from ledger.application import Decide, Ledger
-from ledger.commands import Answer, Receipt, title_of
+from ledger.application import Ledger
+from ledger.commands import Answer, Decide, Receipt, title_of
 from ledger.errors import ChainNotFoundError
 from ledger.events import Outcome
 from ledger.header import Context

@@ -14,12 +14,11 @@ import ledger.cli
 import projections.cli
 from ledger.limits import ID_CHARACTERS_MAX, recordable_name
 from ledger.options import DatabaseUrl, DataDir, settings_of
+from mcp_server.choice import TOOLSETS, TOOLSETS_DEFAULT, Choice
 from mcp_server.client_config import Client, own_command, snippet, where
 from mcp_server.version import package_version
 from mcp_server.web.options import HttpOptions
 from mcp_server.wire import Wire
-
-TOOLSETS = ("compat", "chains", "critical", "kodegen")
 
 
 class Transport(StrEnum):
@@ -65,9 +64,26 @@ def options(
 def serve(
     context: typer.Context,
     toolsets: Annotated[
-        str,
-        typer.Option(help=f"Which tools to offer, of {', '.join(TOOLSETS)}; with commas between."),
-    ] = "compat",
+        str | None,
+        typer.Option(
+            help=f"Which tools to offer, of {', '.join(TOOLSETS)}; with commas between.  "
+            f"Default: {','.join(TOOLSETS_DEFAULT)}.",
+            show_default=False,
+        ),
+    ] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            help="Single tools to offer instead, of whatever toolset; with commas between.",
+            show_default=False,
+        ),
+    ] = None,
+    read_only: Annotated[
+        bool,
+        typer.Option(
+            "--read-only", help="Offer only what records nothing, with a login that cannot write."
+        ),
+    ] = False,
     session: Annotated[
         str | None,
         typer.Option(
@@ -129,23 +145,18 @@ def serve(
 
     wire = context.obj
     assert isinstance(wire, Wire)
-    chosen = tuple(name.strip() for name in toolsets.split(","))
-    for name in chosen:
-        if name not in TOOLSETS:
-            raise typer.BadParameter(f"no toolset {name!r}; known: {', '.join(TOOLSETS)}")
+    choice = Choice.read(toolsets, tools, read_only=read_only)
     silent = os.environ.get("DISABLE_THOUGHT_LOGGING", "").lower() == "true"
     if session is not None and len(session) > ID_CHARACTERS_MAX:
         raise typer.BadParameter(f"a session's name has at most {ID_CHARACTERS_MAX} characters")
     session = session and recordable_name(session)
-    options = ServeOptions(session, worker, echo_thoughts and not silent, chosen)
+    options = ServeOptions(session, worker, echo_thoughts and not silent, choice)
     settings = settings_of(data_dir, database_url, actor)
     if transport is Transport.HTTP:
         if session is not None:
             raise typer.BadParameter(
                 "--session names a connection, and HTTP has none: use chain_id"
             )
-        if chosen != ("compat",):
-            raise typer.BadParameter("over HTTP there is only the toolset compat so far")
         from mcp_server.web.serving import run as run_http  # noqa: PLC0415
 
         http = HttpOptions.read(

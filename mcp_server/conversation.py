@@ -1,44 +1,21 @@
-"""What one connection is thinking about: its current chain, its history and its branches.
-
-And what takes its place where there are no connections.
-"""
+"""What one connection is thinking about: its current chain, its history and its branches."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID, uuid4
-
-import anyio
 
 from ledger import reasoning
 from ledger.aggregate import Status, ThoughtChain
-from ledger.application import Decide, Ledger
-from ledger.commands import Receipt
+from ledger.application import Ledger
+from ledger.commands import Decide, Receipt
 from ledger.header import Context
-from mcp_server.inputs import InputError, ThoughtInput, thought_of
+from mcp_server.inputs import ThoughtInput, thought_of
 from mcp_server.inputs_chains import AddInput, StartInput
+from mcp_server.thinking import Thinking, answer_of, answer_of_chain, finished, starts_another
 
 # Whose chains the episodes of a session are: the tool's name, as recorded with each.
 CRITICAL_SOURCE = "criticalthinking"
-
-
-class ChainUnnamedError(InputError):
-    """A thought that goes on with a chain, and nobody to know which."""
-
-    def __init__(self) -> None:
-        problem = (
-            "is missing: over HTTP every thought names its chain, only a plain thought 1 "
-            "(no revision, no branch) starts one; the answer to thought 1 has the chain_id"
-        )
-        super().__init__(("chain_id", problem))
-
-
-class Thinking(Protocol):
-    """What takes the drop-in tool's thoughts."""
-
-    async def think(self, ledger: Ledger, context: Context, said: ThoughtInput) -> dict[str, Any]:
-        """Record what was said and return the drop-in tool's answer."""
-        ...
 
 
 class Conversation(Thinking):
@@ -61,12 +38,16 @@ class Conversation(Thinking):
         self._untouched: UUID | None = None
         # The current chains of the sessions that calls have named.
         self._sessions: dict[str, UUID] = {}
-        self.position = 0
-        """The last position of what was recorded for this connection, 0 for nothing."""
+        self._position = 0
 
     @property
     def session_id(self) -> str:
         return self._session_id
+
+    @property
+    def position(self) -> int:
+        """The last position of what was recorded for this connection, 0 for nothing."""
+        return self._position
 
     @property
     def busy(self) -> bool:
@@ -128,7 +109,7 @@ class Conversation(Thinking):
 
     def note(self, receipt: Receipt) -> None:
         """Remember up to where this connection has written."""
-        self.position = max(self.position, receipt.position or 0)
+        self._position = max(self._position, receipt.position or 0)
 
     def note_thought(self, receipt: Receipt, branch_id: str | None) -> None:
         """Count a thought that went into a chain by another door than ``think`` and ``add``."""
@@ -139,11 +120,12 @@ class Conversation(Thinking):
     async def _in_turn(self, ledger: Ledger, command: Callable[[], Awaitable[Receipt]]) -> Receipt:
         """Take the connection's turn; what has begun in it is finished, whoever is cancelled."""
         async with self._turn:
-            receipts: list[Receipt] = []
-            with anyio.CancelScope(shield=True):
+
+            async def restored() -> Receipt:
                 await self._restore(ledger)
-                receipts.append(await command())
-            return receipts[0]
+                return await command()
+
+            return await finished(restored)
 
     async def _add(
         self, ledger: Ledger, context: Context, said: AddInput, answer: Decide
@@ -164,8 +146,7 @@ class Conversation(Thinking):
             return await reasoning.add(
                 ledger, context, chain_id, thought, answer, expected_version=expected, named=False
             )
-        if expected is not None:
-            raise InputError(("expectedVersion", "needs the chain_id of the chain it speaks of"))
+        said.require_chain_for_version()
         session_id = named or self._session_id
         return await reasoning.begin_adding(ledger, context, session_id, thought, answer)
 
@@ -173,7 +154,7 @@ class Conversation(Thinking):
         self, ledger: Ledger, said: ThoughtInput, current: UUID | None
     ) -> UUID | None:
         """The chain a thought without a chain_id goes to; None when it starts another."""
-        if current is None or not _starts_another(said):
+        if current is None or not starts_another(said):
             return current
         if current != self._untouched:
             return None
@@ -188,11 +169,11 @@ class Conversation(Thinking):
     async def _record(self, ledger: Ledger, context: Context, said: ThoughtInput) -> Receipt:
         thought = thought_of(said)
         if said.chain_id is not None:
-            return await ledger.think(context, said.chain_id, thought, _answer_of_chain(said))
+            return await ledger.think(context, said.chain_id, thought, answer_of_chain(said))
 
         def answer(chain: ThoughtChain) -> Mapping[str, Any]:
             branches = list(self._branches | _branch(said.branch_id))
-            return _answer(said, branches, self._history_length + 1, chain.id)
+            return answer_of(said, branches, self._history_length + 1, chain.id)
 
         # Which chain is the current one may have changed since the request was sent first.
         if repeated := await ledger.answered(context, None, thought):
@@ -241,56 +222,5 @@ class Conversation(Thinking):
         self._branches |= dict.fromkeys(chain.branches)
 
 
-class Stateless(Thinking):
-    """Thoughts without a connection: each names its chain, or is the first of a new one.
-
-    Nothing is kept between calls, so it does not matter which process takes the next one.
-    """
-
-    async def think(self, ledger: Ledger, context: Context, said: ThoughtInput) -> dict[str, Any]:
-        """Record what was said and return the drop-in tool's answer, which speaks of the chain.
-
-        Raises ChainUnnamedError, and what ``Ledger.think`` raises.
-        """
-        if said.chain_id is None and not _starts_another(said):
-            raise ChainUnnamedError
-        answer: dict[str, Any] = {}
-        with anyio.CancelScope(shield=True):
-            receipt = await self._record(ledger, context, said)
-            answer |= receipt.answer
-        return answer
-
-    async def _record(self, ledger: Ledger, context: Context, said: ThoughtInput) -> Receipt:
-        thought, answer = thought_of(said), _answer_of_chain(said)
-        if said.chain_id is None:
-            return await ledger.begin_thinking(context, None, thought, answer)
-        return await ledger.think(context, said.chain_id, thought, answer)
-
-
-def _answer_of_chain(said: ThoughtInput) -> Callable[[ThoughtChain], Mapping[str, Any]]:
-    def answer(chain: ThoughtChain) -> Mapping[str, Any]:
-        return _answer(said, chain.branches, chain.thought_count, chain.id)
-
-    return answer
-
-
-def _answer(
-    said: ThoughtInput, branches: list[str], history_length: int, chain_id: UUID
-) -> dict[str, Any]:
-    """The five fields of the original, in its order, and the chain."""
-    return {
-        "thoughtNumber": said.thought_number,
-        "totalThoughts": said.total_thoughts,
-        "nextThoughtNeeded": said.next_thought_needed,
-        "branches": branches,
-        "thoughtHistoryLength": history_length,
-        "chain_id": str(chain_id),
-    }
-
-
 def _branch(branch_id: str | None) -> dict[str, None]:
     return {} if branch_id is None else {branch_id: None}
-
-
-def _starts_another(said: ThoughtInput) -> bool:
-    return said.thought_number == 1 and not said.is_revision and said.branch_id is None

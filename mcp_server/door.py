@@ -1,7 +1,7 @@
 """Who may come in: the callers of a server, what they may do, and what became of their calls."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = frozenset({READ, WRITE, ADMIN})
@@ -23,7 +23,12 @@ ANYBODY = Caller(None, SCOPES)
 
 
 class Door(Protocol):
-    """What the server asks a transport about a call, and tells it afterwards."""
+    """What the server asks a transport about a call, and tells it afterwards.
+
+    ``keeps_connections``: a client stays on one connection, over which it can be told things.
+    """
+
+    keeps_connections: ClassVar[bool]
 
     def caller(self, request: Any) -> Caller:
         """Who made this call.  *request* is what the transport knows of it, None over stdio."""
@@ -36,6 +41,8 @@ class Door(Protocol):
 
 class OpenDoor(Door):
     """The door of stdio: who started the process may do everything, and nobody counts."""
+
+    keeps_connections = True
 
     def caller(self, request: Any) -> Caller:  # noqa: ARG002 - there is nothing to ask
         return ANYBODY

@@ -53,6 +53,11 @@ class AddInput:
     warnings: tuple[str, ...]
     request_id: str | None
 
+    def require_chain_for_version(self) -> None:
+        """Refuse a version of no chain in particular.  Raises InputError."""
+        if self.expected_version is not None and self.said.chain_id is None:
+            raise InputError(("expectedVersion", "needs the chain_id of the chain it speaks of"))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StartInput:

@@ -25,12 +25,6 @@ every thought on that branch.
 from elsewhere; leave it out to stay with the current one.
 - Repeat a call whose answer was lost with the same requestId: it is recorded once."""
 
-_CONNECTED = """Send it with every call that is to go on with that chain later or \
-from elsewhere; leave it out to stay with the current one."""
-SEQUENTIALTHINKING_DESCRIPTION_STATELESS = SEQUENTIALTHINKING_DESCRIPTION.replace(
-    _CONNECTED, "Send it with every later call; only thought 1 of a new chain goes without."
-)
-
 # Fields that several tools have, said alike.
 THOUGHT_NUMBER = {
     "type": "integer",

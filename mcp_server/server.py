@@ -1,4 +1,4 @@
-"""The MCP server: tools over the ledger, on the SDK's low-level server.
+"""The MCP server: tools, resources and prompts over the ledger, on the SDK's low-level server.
 
 The low-level server, because the wire contract is ours to the letter: the SDK's decorators would
 derive schemas, coerce arguments and word errors themselves.
@@ -13,38 +13,49 @@ from uuid import uuid4
 import orjson
 from mcp import MCPError
 from mcp.server import ServerRequestContext
-from mcp.server.caching import CacheHint
+from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.lowlevel import Server
+from mcp.server.lowlevel.server import NotificationOptions
 from mcp_types import (
-    INTERNAL_ERROR,
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
-    ListResourcesResult,
     ListToolsResult,
     PaginatedRequestParams,
-    ReadResourceRequestParams,
-    ReadResourceResult,
+    ServerCapabilities,
     TextContent,
 )
 
 from ledger.display import shortened
 from ledger.errors import LedgerError
-from ledger.header import Context
-from ledger.limits import recordable_name
+from mcp_server.completions import Completions
 from mcp_server.door import READ, WRITE, Caller, Door, OpenDoor
 from mcp_server.inputs import InputError
-from mcp_server.resources import LedgerResource, contents_of, find_resource
+from mcp_server.prompts.book import PromptBook
+from mcp_server.pushes import Pushes
+from mcp_server.requests import Requests, context_of
+from mcp_server.resources.catalog import Catalog
+from mcp_server.resources.resource import LedgerResource
 from mcp_server.source import LedgerSource
-from mcp_server.tools.tool import LedgerTool, Narrated
+from mcp_server.tools.tool import LedgerTool, Narrated, records_nothing
 from mcp_server.version import NAME, package_version
 
-LISTS_CACHED = CacheHint(ttl_ms=300_000, scope="public")
+# What is the same for everybody as long as a server runs, and what depends on the data.
+FIXED = CacheHint(ttl_ms=300_000, scope="public")
+MOVING = CacheHint(ttl_ms=0, scope="private")
+CACHED: dict[CacheableMethod, CacheHint] = {
+    "server/discover": FIXED,
+    "tools/list": FIXED,
+    "prompts/list": FIXED,
+    "resources/templates/list": FIXED,
+    "resources/list": MOVING,
+    "resources/read": MOVING,
+}
 
 INSTRUCTIONS = """\
 A durable ledger of reasoning. Record each step with a tool for thinking; every thought, revision \
 and branch is kept for ever and can be replayed. Where an answer names a chain_id or session_id, \
-pass it to go on there later."""
+pass it to go on there later. A chain can be read as thought-chain://CHAIN_ID."""
 
 logger = logging.getLogger(__name__)
 
@@ -89,14 +100,14 @@ def build_server(
         params: CallToolRequestParams,
         caller: Caller,
     ) -> tuple[str, CallToolResult]:
-        if not caller.may(scope := _scope_of(tool)):
+        if not caller.may(scope := READ if records_nothing(tool.definition) else WRITE):
             return "refused", _refusal(
                 f"the token {caller.name} may not call {params.name}, which needs the scope "
                 f"{scope}; use a token that has it"
             )
         try:
             said = tool.parse(params.arguments or {})
-            context = _context(request, caller.name or actor, said.request_id)
+            context = context_of(request, caller, actor, said.request_id)
             return "answered", _result(await tool.run(await source.get(), context, said))
         except (InputError, LedgerError) as refusal:
             return "refused", _refusal(tool.refusal(refusal))
@@ -109,61 +120,62 @@ def build_server(
                 "this was recorded, read the chain before you send it again"
             )
 
-    async def list_resources(
-        _: ServerRequestContext[Any], _params: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
-        return ListResourcesResult(resources=[resource.definition for resource in resources])
-
-    async def read_resource(
-        request: ServerRequestContext[Any], params: ReadResourceRequestParams
-    ) -> ReadResourceResult:
-        resource = find_resource(resources, str(params.uri))
-        caller = door.caller(request.request)
-        if not caller.may(READ):
-            raise MCPError(INVALID_PARAMS, f"the token {caller.name} may not read resources")
-        try:
-            context = _context(request, caller.name or actor, None)
-            text = await resource.read(await source.get(), context)
-        except LedgerError as refusal:
-            raise MCPError(INTERNAL_ERROR, str(refusal)) from None
-        return contents_of(resource, text)
-
     def input_schema(name: str) -> Mapping[str, Any] | None:
         tool = by_name.get(name)
         return tool.definition.input_schema if tool else None
 
-    return Server(
+    requests = Requests(source, door, actor)
+    catalog = Catalog(requests, resources)
+    prompts = PromptBook(requests, by_name)
+    completions = Completions(requests, prompts.definitions, catalog.templates)
+    pushes = Pushes(requests, catalog.is_told)
+
+    return LedgerServer(
         NAME,
         version=package_version(),
         title="Thought Ledger",
         instructions=INSTRUCTIONS,
-        cache_hints={"tools/list": LISTS_CACHED},
+        cache_hints=CACHED,
+        lifespan=pushes.lifespan,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_resources=list_resources if resources else None,
-        on_read_resource=read_resource if resources else None,
+        on_list_resources=catalog.list,
+        on_list_resource_templates=catalog.list_templates,
+        on_read_resource=catalog.read,
+        on_list_prompts=prompts.list,
+        on_get_prompt=prompts.get,
+        on_completion=completions.complete,
+        on_subscriptions_listen=pushes.listen,
+        # Of the older protocol, where what is pushed needs a connection to be pushed over.
+        on_subscribe_resource=pushes.subscribe if door.keeps_connections else None,
+        on_unsubscribe_resource=pushes.unsubscribe if door.keeps_connections else None,
         # Or the SDK would list all tools at every call over HTTP, to compare headers with a schema.
         get_tool_input_schema=input_schema,
     )
 
 
-def _scope_of(tool: LedgerTool) -> str:
-    annotations = tool.definition.annotations
-    return READ if annotations and annotations.read_only_hint else WRITE
+class LedgerServer(Server[Any]):
+    """The SDK's server, which would announce changes of lists wherever it can push anything."""
 
-
-def _context(
-    request: ServerRequestContext[Any], actor: str | None, request_id: str | None
-) -> Context:
-    said = request.session.client_params
-    client = recordable_name(said.client_info.name) if said else None
-    client_version = recordable_name(said.client_info.version) if said else None
-    return Context(
-        actor=actor or client or "agent",
-        client=client,
-        client_version=client_version,
-        request_id=request_id,
-    )
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> ServerCapabilities:
+        """What this server can do: no list that changes while it runs is announced to anybody."""
+        said = super().get_capabilities(
+            notification_options,
+            experimental_capabilities,
+            extensions,
+            protocol_version=protocol_version,
+        )
+        for capability in (said.tools, said.prompts, said.resources):
+            if capability is not None:
+                capability.list_changed = False
+        return said
 
 
 def _refusal(sentence: str) -> CallToolResult:

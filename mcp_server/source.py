@@ -8,6 +8,7 @@ from ledger.application import Ledger
 from ledger.database import Connector, Database, Role
 from ledger.errors import LedgerError
 from ledger.settings import Settings
+from projections.lists import ChainLists
 
 logger = logging.getLogger("thought-ledger")
 
@@ -15,15 +16,24 @@ logger = logging.getLogger("thought-ledger")
 class LedgerSource:
     """Opens the ledger once, in the background, and tries again for a call that needs it."""
 
-    def __init__(self, settings: Settings, on_open: Callable[[], None] = lambda: None) -> None:
-        """*on_open* is called once, when the database is ready.
+    def __init__(
+        self,
+        settings: Settings,
+        on_open: Callable[[], None] = lambda: None,
+        *,
+        role: Role = Role.WRITER,
+    ) -> None:
+        """*on_open* is called once, when the database is ready; *role* is what the ledger may do.
 
         Raises DatabaseUnfitError when the settings name no database that could be.
         """
         self._database = Database(settings)
         self._on_open = on_open
+        self._role = role
         self._opening: asyncio.Task[Ledger] | None = None
         self.error: LedgerError | None = None
+        self.lists = ChainLists(self.reader)
+        """The read model of chains, for after ``get``."""
 
     def start(self) -> None:
         """Begin to open it; an error is kept for whoever asks for the ledger."""
@@ -53,6 +63,7 @@ class LedgerSource:
                 else:
                     await ledger.close()
         finally:
+            await self.lists.close()
             await asyncio.to_thread(self._database.close)
 
     async def _open(self) -> Ledger:
@@ -67,4 +78,4 @@ class LedgerSource:
             raise
         self.error = None
         self._on_open()
-        return Ledger(self._database)
+        return Ledger(self._database, self._role)

@@ -34,8 +34,8 @@ PIPE_GRACE_SECONDS = 0.5
 FILE_GRACE_SECONDS = 30.0
 
 # What is being recorded when the end comes is waited for; but a database that hangs must not keep
-# a process for ever that nobody talks to any more.
-STUCK_SECONDS_MAX = 5.0
+# a process for ever that nobody talks to any more.  A first start takes seconds on a busy machine.
+STUCK_SECONDS_MAX = 10.0
 STUCK_EXIT_CODE = 2
 
 logger = logging.getLogger("thought-ledger")

@@ -27,13 +27,17 @@ class WorkerProcess:
         self._settings = settings
         self._watching: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
+        self._stopped = False
 
     def start(self) -> None:
-        """Start it in the background."""
+        """Start it in the background; not any more once it was told to stop."""
+        if self._stopped:
+            return
         self._watching = asyncio.create_task(self._keep_running())
 
     async def stop(self) -> None:
         """Close the worker's input, which ends it, and wait a moment for it to be gone."""
+        self._stopped = True
         if self._watching is None:
             return
         self._watching.cancel()

@@ -1,17 +1,25 @@
 """Lists of chains for a server: asked asynchronously, a page at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any, LiteralString
 from uuid import UUID
 
 import psycopg
+from psycopg.rows import TupleRow
 
 from ledger.database import Connector
+from ledger.limits import recordable_name
+from ledger.reader import Reader
 from projections.live import LiveConnections
+from projections.queries import SELECT_LAG
 from projections.thoughts import Thoughts
 
 LIST_CHAINS_MAX = 100
+STARTS_MAX = 100
+# A lag is counted so far: whoever asks often wants to know whether, not how long.
+LAG_EVENTS_COUNTED_MAX = 10_000
 
 SELECT_CHAINS = """
     SELECT id, title, status, session_id, parent_chain_id, agent, client,
@@ -28,6 +36,36 @@ SELECT_CHAINS = """
      ORDER BY updated_at DESC, id
      LIMIT %(limit)s
 """
+
+# The bounds of a prefix, so that the primary key finds them.
+SELECT_CHAIN_IDS = """
+    SELECT id::text, count(*) OVER ()
+      FROM live.thought_chains
+     WHERE tenant = %(tenant)s
+       AND id BETWEEN %(first)s AND %(last)s
+     ORDER BY updated_at DESC, id
+     LIMIT %(limit)s
+"""
+
+SELECT_SESSION_IDS = """
+    SELECT session_id, count(*) OVER ()
+      FROM live.thought_chains
+     WHERE tenant = %(tenant)s
+       AND starts_with(session_id, %(prefix)s)
+     GROUP BY session_id
+     ORDER BY max(updated_at) DESC, session_id
+     LIMIT %(limit)s
+"""
+
+SELECT_COUNTS = """
+    SELECT status, count(*)
+      FROM live.thought_chains
+     WHERE tenant = %(tenant)s
+     GROUP BY status
+     ORDER BY status
+"""
+
+SELECT_CHECKPOINT = "SELECT position FROM live.thoughts_checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +118,28 @@ class ChainPage:
     stale: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """What starts with some letters: the latest STARTS_MAX, and how many there are in all."""
+
+    values: list[str]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChainCounts:
+    """How many chains there are by status, as of a position of the log.
+
+    ``lag_events`` counts what is recorded and not yet in it, to LAG_EVENTS_COUNTED_MAX;
+    ``lag_seconds`` is the age of the oldest of that.
+    """
+
+    chains: dict[str, int]
+    position: int
+    lag_events: int
+    lag_seconds: float
+
+
 class ChainLists:
     """Asks the live read model of chains, on connections made when first needed."""
 
@@ -101,16 +161,74 @@ class ChainLists:
             "after_updated_at": after and after.updated_at,
             "limit": wanted.limit + 1,
         }
-        try:
-            rows = await self.connections.reader.fetch(SELECT_CHAINS, parameters)
-        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-            return ChainPage([], None, stale=True)  # no worker has built it yet
+        rows = await _fetch(self.connections.reader, SELECT_CHAINS, parameters)
+        if rows is None:
+            return ChainPage([], None, stale=True)
         chains = [ChainRow(*row) for row in rows]
         if len(chains) <= wanted.limit:
             return ChainPage(chains, None, stale=not seen)
         chains = chains[: wanted.limit]
         return ChainPage(chains, After(chains[-1].updated_at, chains[-1].id), stale=not seen)
 
+    async def chain_ids(self, tenant: str, prefix: str) -> Starts:
+        """The ids of chains that start so, the latest moved first.
+
+        Raises DatabaseUnavailableError.
+        """
+        try:
+            first, last = _bounds_of_ids(prefix)
+        except ValueError:
+            return Starts([], 0)
+        return await self._starts(SELECT_CHAIN_IDS, tenant=tenant, first=first, last=last)
+
+    async def session_ids(self, tenant: str, prefix: str) -> Starts:
+        """The names of sessions that start so, the latest first.
+
+        Raises DatabaseUnavailableError.
+        """
+        named = recordable_name(prefix)
+        return await self._starts(SELECT_SESSION_IDS, tenant=tenant, prefix=named)
+
+    async def counts(self, tenant: str) -> ChainCounts | None:
+        """The chains by status; None before a worker has built the read model.
+
+        Raises DatabaseUnavailableError.
+        """
+        reader = self.connections.reader
+        checkpoint = await _fetch(reader, SELECT_CHECKPOINT, {})
+        counted = await _fetch(reader, SELECT_COUNTS, {"tenant": tenant})
+        if not checkpoint or counted is None:
+            return None
+        position = checkpoint[0][0]
+        ((events, seconds),) = await reader.fetch(
+            SELECT_LAG, {"position": position, "limit": LAG_EVENTS_COUNTED_MAX}
+        )
+        return ChainCounts(dict(counted), position, events, max(seconds, 0.0))
+
     async def close(self) -> None:
         """Let the connections go."""
         await self.connections.close()
+
+    async def _starts(self, query: LiteralString, **parameters: object) -> Starts:
+        reader = self.connections.reader
+        rows = await _fetch(reader, query, parameters | {"limit": STARTS_MAX}) or []
+        return Starts([value for value, _ in rows], rows[0][1] if rows else 0)
+
+
+async def _fetch(
+    reader: Reader, query: LiteralString, parameters: Mapping[str, Any]
+) -> list[TupleRow] | None:
+    """The rows; None when no worker has built the read model yet."""
+    try:
+        return await reader.fetch(query, parameters)
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        return None
+
+
+def _bounds_of_ids(prefix: str) -> tuple[UUID, UUID]:
+    """The first and the last id that start so.  Raises ValueError when none can."""
+    digits = prefix.lower().replace("-", "")
+    first, last = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+    if not str(first).startswith(prefix.lower()):
+        raise ValueError("its hyphens are not where an id has them")
+    return first, last

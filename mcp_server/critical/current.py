@@ -5,18 +5,24 @@ from uuid import UUID
 from mcp_types import Resource
 
 from ledger.application import Ledger
-from ledger.confidence import MILLION, confidences
+from ledger.confidence import confidences
 from ledger.errors import ChainNotFoundError
 from ledger.events import ThoughtAdded, ThoughtBranched, ThoughtEvent, ThoughtRevised
 from ledger.header import Context
 from mcp_server.critical.episodes import Episodes
-from mcp_server.resources import LedgerResource
+from mcp_server.resources.resource import LedgerResource
+from mcp_server.resources.text import body_of, heading_of
 
 # Of a longer episode the end is shown: the last thoughts, as many as have these characters.
 SHOWN_THOUGHTS_MAX = 100
 SHOWN_CHARACTERS_MAX = 2**18
 # One event may have over 1 MiB, and a page of them is in memory at once.
 PAGE_EVENTS_MAX = 10
+NOBODYS = """\
+# No episode
+
+Over HTTP without tokens nobody knows which episode is yours. Go on with the episodeId of an answer.
+"""
 
 
 class CurrentThinking(LedgerResource):
@@ -36,7 +42,9 @@ class CurrentThinking(LedgerResource):
 
     async def read(self, ledger: Ledger, context: Context) -> str:
         """The episode as markdown; a sentence that says so when it has no thoughts."""
-        episode = self._episodes.episode(context.tenant)
+        episode = await self._episodes.current(ledger, context)
+        if episode is None:
+            return NOBODYS
         try:
             chain = await ledger.chain(episode.chain_id)
         except ChainNotFoundError:
@@ -74,25 +82,4 @@ async def _last_thoughts(ledger: Ledger, chain_id: UUID, version: int) -> list[s
 
 
 def _told(event: ThoughtEvent) -> str:
-    lines = [f"## {_heading(event)}", event.text]
-    if event.assumptions:
-        lines.append("\n".join(["Assumptions:", "", *(f"- {a}" for a in event.assumptions)]))
-    for title, text in (
-        ("Critique", event.critique),
-        ("Counter-argument", event.counter_argument),
-        ("Next", event.next_step_rationale),
-    ):
-        if text:
-            lines.append(f"{title}: {text}")
-    return "\n\n".join(lines)
-
-
-def _heading(event: ThoughtEvent) -> str:
-    heading = f"Thought {event.thought_number} of {event.total_thoughts}"
-    if event.branch_id is not None:
-        heading += f" on branch {event.branch_id}"
-    if isinstance(event, ThoughtRevised | ThoughtBranched) and event.revises_thought_number:
-        heading += f", revises {event.revises_thought_number}"
-    if event.confidence_millionths is not None:
-        heading += f" (confidence {event.confidence_millionths / MILLION:.2f})"
-    return heading
+    return "\n\n".join([f"## {heading_of(event)}", *body_of(event)])

@@ -1,8 +1,8 @@
-"""The episodes of one connection: which chain a critical thought goes to, and the answer to it."""
+"""Which chain a critical thought goes to, and the answer to it."""
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 
@@ -12,17 +12,34 @@ from ledger.confidence import confidences
 from ledger.episodes import Episode
 from ledger.header import Context
 from mcp_server.conversation import CRITICAL_SOURCE
-from mcp_server.critical.inputs import DEFAULT_EPISODE, CriticalInput
+from mcp_server.critical.inputs import CriticalInput
 from mcp_server.critical.transcript import narrate
 from mcp_server.tools.tool import Narrated
 
+DEFAULT_EPISODE = "default"
 
-class Episodes:
-    """Critical thoughts, taken one after the other; each episode of the session is one chain.
 
-    Nothing is kept here: an episode's chain is found by its names and its means are those of the
-    log, so there may be any number of episodes, and a later process of the session goes on.
+class Episodes(Protocol):
+    """What takes critical thoughts; each episode is one chain.
+
+    Nothing that the next process would need is kept: an episode's chain is found by its names and
+    its means are those of the log, so there may be any number of episodes.
     """
+
+    async def think(self, ledger: Ledger, context: Context, heard: CriticalInput) -> Narrated:
+        """Record a thought in its episode.
+
+        Raises InputError, and what ``Ledger.think_in_episode`` raises.
+        """
+        ...
+
+    async def current(self, ledger: Ledger, context: Context) -> Episode | None:
+        """The episode that the reader thought in last; None when nobody knows whose that is."""
+        ...
+
+
+class ConnectionEpisodes(Episodes):
+    """The critical thoughts of one connection, taken one after the other."""
 
     def __init__(self, session_id: str) -> None:
         self._session_id = session_id
@@ -33,27 +50,36 @@ class Episodes:
         """Record a thought in its episode.
 
         Cancelled while it waits for its turn it records nothing; afterwards it is finished.
-        Raises what ``Ledger.think_in_episode`` raises.
         """
-
-        def answer(chain: ThoughtChain) -> Mapping[str, Any]:
-            return _answer(heard, chain)
-
         async with self._turn:
-            told: list[Narrated] = []
-            with anyio.CancelScope(shield=True):
-                episode = self.episode(context.tenant, heard.episode)
-                receipt = await ledger.think_in_episode(context, episode, heard.thought, answer)
-                self._current = heard.episode
-                told.append(Narrated(receipt.answer["structured"], narrate(heard, receipt.answer)))
-            return told[0]
+            name = heard.episode or DEFAULT_EPISODE
+            told = await record(ledger, context, self._episode(context, name), heard)
+            self._current = name
+            return told
 
-    def episode(self, tenant: str, name: str | None = None) -> Episode:
-        """The episode of that name; by default the one thought in last."""
-        return Episode(tenant, self._session_id, CRITICAL_SOURCE, name or self._current)
+    async def current(self, ledger: Ledger, context: Context) -> Episode | None:  # noqa: ARG002 - it is known here
+        return self._episode(context, self._current)
+
+    def _episode(self, context: Context, name: str) -> Episode:
+        return Episode(context.tenant, self._session_id, CRITICAL_SOURCE, name)
 
 
-def _answer(heard: CriticalInput, chain: ThoughtChain) -> dict[str, Any]:
+async def record(
+    ledger: Ledger, context: Context, episode: Episode, heard: CriticalInput
+) -> Narrated:
+    """Record a thought in an episode, to the end also when the caller is cancelled."""
+
+    def answer(chain: ThoughtChain) -> Mapping[str, Any]:
+        return _answer(heard, episode.name, chain)
+
+    told: list[Narrated] = []
+    with anyio.CancelScope(shield=True):
+        receipt = await ledger.think_in_episode(context, episode, heard.thought, answer)
+        told.append(Narrated(receipt.answer["structured"], narrate(heard, receipt.answer)))
+    return told[0]
+
+
+def _answer(heard: CriticalInput, episode: str, chain: ThoughtChain) -> dict[str, Any]:
     """The structured answer, and the counts that its transcript tells."""
     thought = heard.thought
     lines = confidences(chain.steps)
@@ -68,7 +94,7 @@ def _answer(heard: CriticalInput, chain: ThoughtChain) -> dict[str, Any]:
         "thoughtHistoryLength": chain.thought_count,
         "sessionConfidence": trunk.mean,
         **({"branchConfidences": means} if means else {}),
-        "episodeId": heard.episode,
+        "episodeId": episode,
     }
     return {
         "structured": structured,

@@ -24,7 +24,6 @@ HINT = (
     f"Every call requires: {', '.join(REQUIRED)} — plus nextStepRationale "
     "whenever nextThoughtNeeded=true."
 )
-DEFAULT_EPISODE = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class CriticalInput:
 
     said: ThoughtInput
     thought: Thought
-    episode: str
+    episode: str | None
     marked_revision: bool
 
     @property
@@ -62,7 +61,7 @@ def parse_criticalthinking(arguments: Mapping[str, Any]) -> CriticalInput:
         next_step_rationale=recordable(arguments.get("nextStepRationale", "")) or None,
     )
     thought.check_limits()
-    episode = _identifier(arguments, "episodeId") or DEFAULT_EPISODE
+    episode = _identifier(arguments, "episodeId")
     check_id("the episode id", episode)
     check_id("the request id", said.request_id)
     marked = arguments.get("isRevision") is True and said.revises_thought is not None

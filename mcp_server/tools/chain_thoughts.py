@@ -8,7 +8,6 @@ from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Answer
 from ledger.header import Context
-from mcp_server.conversation import Conversation
 from mcp_server.inputs import ThoughtInput
 from mcp_server.inputs_chains import (
     AddInput,
@@ -21,6 +20,7 @@ from mcp_server.inputs_chains import (
     parse_revise,
 )
 from mcp_server.schemas_chains import ADD_THOUGHT, BRANCH, CLOSE_BRANCH, REVISE
+from mcp_server.thinking import Thinking
 from mcp_server.tools.tool import LedgerTool
 
 
@@ -30,10 +30,10 @@ class AddThought(LedgerTool):
     definition = ADD_THOUGHT
 
     def __init__(
-        self, conversation: Conversation, on_thought: Callable[[ThoughtInput], None] | None
+        self, thinking: Thinking, on_thought: Callable[[ThoughtInput], None] | None
     ) -> None:
         """*on_thought* is told of each thought that was recorded."""
-        self._conversation = conversation
+        self._thinking = thinking
         self._on_thought = on_thought
 
     def parse(self, arguments: dict[str, Any]) -> AddInput:
@@ -43,7 +43,7 @@ class AddThought(LedgerTool):
         def answer(chain: ThoughtChain) -> Answer:
             return _answer(said, chain)
 
-        receipt = await self._conversation.add(ledger, context, said, answer)
+        receipt = await self._thinking.add(ledger, context, said, answer)
         if self._on_thought is not None:
             self._on_thought(said.said)
         answered = dict(receipt.answer)
@@ -57,8 +57,8 @@ class ReviseThought(LedgerTool):
 
     definition = REVISE
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, thinking: Thinking) -> None:
+        self._thinking = thinking
 
     def parse(self, arguments: dict[str, Any]) -> ReviseInput:
         return parse_revise(arguments)
@@ -68,7 +68,7 @@ class ReviseThought(LedgerTool):
             ledger, context, said.chain_id, said.reference, text=said.text, reason=said.reason
         )
         # A revision is on the branch of what it revises, which is known already.
-        self._conversation.note_thought(receipt, None)
+        self._thinking.note_thought(receipt, None)
         return {
             "success": True,
             "thought_id": receipt.answer["thought_id"],
@@ -82,8 +82,8 @@ class BranchThought(LedgerTool):
 
     definition = BRANCH
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, thinking: Thinking) -> None:
+        self._thinking = thinking
 
     def parse(self, arguments: dict[str, Any]) -> BranchInput:
         return parse_branch(arguments)
@@ -92,7 +92,7 @@ class BranchThought(LedgerTool):
         receipt = await reasoning.branch(
             ledger, context, said.chain_id, said.reference, said.thought
         )
-        self._conversation.note_thought(receipt, said.thought.branch_id)
+        self._thinking.note_thought(receipt, said.thought.branch_id)
         return {
             "success": True,
             "thought_id": receipt.answer["thought_id"],
@@ -107,8 +107,8 @@ class CloseBranch(LedgerTool):
 
     definition = CLOSE_BRANCH
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, thinking: Thinking) -> None:
+        self._thinking = thinking
 
     def parse(self, arguments: dict[str, Any]) -> CloseInput:
         return parse_close(arguments)
@@ -122,7 +122,7 @@ class CloseBranch(LedgerTool):
             said.outcome,
             conclusion=said.conclusion,
         )
-        self._conversation.note(receipt)
+        self._thinking.note(receipt)
         return {"success": True, "chain_id": str(receipt.chain_id), **receipt.answer}
 
 

@@ -8,7 +8,6 @@ from ledger.application import Ledger
 from ledger.commands import Receipt
 from ledger.header import Context
 from ledger.reading import read_page
-from mcp_server.conversation import Conversation
 from mcp_server.inputs import ThoughtInput
 from mcp_server.inputs_chains import (
     ListInput,
@@ -21,6 +20,7 @@ from mcp_server.inputs_chains import (
     parse_start,
 )
 from mcp_server.schemas_chains import ABANDON, COMPLETE, GET, LIST, PAUSE, RESUME, START
+from mcp_server.thinking import Thinking
 from mcp_server.tools.chain_pages import json_of_list, json_of_page
 from mcp_server.tools.chain_thoughts import AddThought, BranchThought, CloseBranch, ReviseThought
 from mcp_server.tools.related import RelatedChains
@@ -30,24 +30,24 @@ from projections.search import ChainSearch
 
 
 def chain_tools(
-    conversation: Conversation,
+    thinking: Thinking,
     lists: ChainLists,
     on_thought: Callable[[ThoughtInput], None] | None = None,
 ) -> list[LedgerTool]:
     """The tools of one connection, in the order a model reads them."""
     return [
-        AddThought(conversation, on_thought),
-        StartChain(conversation),
+        AddThought(thinking, on_thought),
+        StartChain(thinking),
         GetChain(),
-        ListChains(conversation, lists),
-        RelatedChains(conversation, ChainSearch(lists.connections)),
-        ReviseThought(conversation),
-        BranchThought(conversation),
-        CloseBranch(conversation),
-        PauseChain(conversation),
-        ResumeChain(conversation),
-        CompleteChain(conversation),
-        AbandonChain(conversation),
+        ListChains(thinking, lists),
+        RelatedChains(thinking, ChainSearch(lists.connections)),
+        ReviseThought(thinking),
+        BranchThought(thinking),
+        CloseBranch(thinking),
+        PauseChain(thinking),
+        ResumeChain(thinking),
+        CompleteChain(thinking),
+        AbandonChain(thinking),
     ]
 
 
@@ -56,14 +56,14 @@ class StartChain(LedgerTool):
 
     definition = START
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, thinking: Thinking) -> None:
+        self._thinking = thinking
 
     def parse(self, arguments: dict[str, Any]) -> StartInput:
         return parse_start(arguments)
 
     async def run(self, ledger: Ledger, context: Context, said: StartInput) -> dict[str, Any]:
-        return (await self._conversation.start(ledger, context, said)).answer
+        return (await self._thinking.start(ledger, context, said)).answer
 
 
 class GetChain(LedgerTool):
@@ -83,15 +83,15 @@ class ListChains(LedgerTool):
 
     definition = LIST
 
-    def __init__(self, conversation: Conversation, lists: ChainLists) -> None:
-        self._conversation = conversation
+    def __init__(self, thinking: Thinking, lists: ChainLists) -> None:
+        self._thinking = thinking
         self._lists = lists
 
     def parse(self, arguments: dict[str, Any]) -> ListInput:
         return parse_list(arguments)
 
     async def run(self, ledger: Ledger, context: Context, said: ListInput) -> dict[str, Any]:  # noqa: ARG002 - it asks no log
-        position = self._conversation.position
+        position = self._thinking.position
         page = await self._lists.chains(context.tenant, said.wanted, position=position)
         return json_of_list(page)
 
@@ -99,15 +99,15 @@ class ListChains(LedgerTool):
 class _MoveChain(LedgerTool):
     """What the tools that move a chain's status have in common."""
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._conversation = conversation
+    def __init__(self, thinking: Thinking) -> None:
+        self._thinking = thinking
 
     def parse(self, arguments: dict[str, Any]) -> MoveInput:
         return parse_move(arguments)
 
     async def run(self, ledger: Ledger, context: Context, said: MoveInput) -> dict[str, Any]:
         receipt = await self.move(ledger, context, said)
-        self._conversation.note(receipt)
+        self._thinking.note(receipt)
         return {"success": True, "chain_id": str(receipt.chain_id), **receipt.answer}
 
     async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:

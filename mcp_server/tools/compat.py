@@ -7,14 +7,13 @@ from mcp_types import Tool, ToolAnnotations
 
 from ledger.application import Ledger
 from ledger.header import Context
-from mcp_server.conversation import Thinking
 from mcp_server.inputs import ThoughtInput, parse_sequentialthinking
 from mcp_server.schemas import (
     SEQUENTIALTHINKING_DESCRIPTION,
-    SEQUENTIALTHINKING_DESCRIPTION_STATELESS,
     SEQUENTIALTHINKING_OUTPUT_SCHEMA,
     SEQUENTIALTHINKING_SCHEMA,
 )
+from mcp_server.thinking import Thinking
 from mcp_server.tools.tool import LedgerTool
 
 SEQUENTIALTHINKING = Tool(
@@ -30,30 +29,22 @@ SEQUENTIALTHINKING = Tool(
 
 
 class SequentialThinking(LedgerTool):
-    """Records one thought of the connection's conversation."""
+    """Records one thought."""
 
     definition = SEQUENTIALTHINKING
 
     def __init__(
-        self, conversation: Thinking, on_thought: Callable[[ThoughtInput], None] | None
+        self, thinking: Thinking, on_thought: Callable[[ThoughtInput], None] | None
     ) -> None:
         """*on_thought* is told of each thought that was recorded."""
-        self._conversation = conversation
+        self._thinking = thinking
         self._on_thought = on_thought
 
     def parse(self, arguments: dict[str, Any]) -> ThoughtInput:
         return parse_sequentialthinking(arguments)
 
     async def run(self, ledger: Ledger, context: Context, said: ThoughtInput) -> dict[str, Any]:
-        answer = await self._conversation.think(ledger, context, said)
+        answer = await self._thinking.think(ledger, context, said)
         if self._on_thought is not None:
             self._on_thought(said)
         return answer
-
-
-class StatelessSequentialThinking(SequentialThinking):
-    """The same where there is no connection: it tells the model to name the chain."""
-
-    definition = SEQUENTIALTHINKING.model_copy(
-        update={"description": SEQUENTIALTHINKING_DESCRIPTION_STATELESS}
-    )

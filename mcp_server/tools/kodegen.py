@@ -1,6 +1,5 @@
 """The toolset ``kodegen``: the drop-in tool in snake_case, with a session in every call."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +8,6 @@ from mcp_types import Tool, ToolAnnotations
 
 from ledger.application import Ledger
 from ledger.header import Context
-from mcp_server.conversation import Conversation
 from mcp_server.inputs import (
     ALIASES,
     Arguments,
@@ -19,10 +17,9 @@ from mcp_server.inputs import (
     to_identifier,
 )
 from mcp_server.kodegen_schemas import DESCRIPTION, OUTPUT_SCHEMA, SCHEMA
+from mcp_server.sessions import Sessions
 from mcp_server.tools.tool import LedgerTool
 
-# How many sessions are remembered; any other one is read from the log when it is named again.
-SESSIONS_MAX = 1_000
 # The session says where a thought goes, and the original knows no request ids.
 FOREIGN = frozenset({"chain_id", "chainId", "requestId", "request_id"})
 
@@ -73,30 +70,6 @@ def parse_sequential_thinking(arguments: Mapping[str, object]) -> SessionInput:
     return SessionInput(said, session_id)
 
 
-class Sessions:
-    """The conversations a client has named, and the connection's own for calls that name none."""
-
-    def __init__(self, own: Conversation) -> None:
-        self._own = own
-        self._named: OrderedDict[str, Conversation] = OrderedDict()
-
-    def get(self, session_id: str | None) -> Conversation:
-        """The conversation of a session; one not seen before is read from the log."""
-        if session_id is None or session_id == self._own.session_id:
-            return self._own
-        conversation = self._named.pop(session_id, None) or Conversation(session_id)
-        self._named[session_id] = conversation
-        if len(self._named) > SESSIONS_MAX:
-            self._forget_one()
-        return conversation
-
-    def _forget_one(self) -> None:
-        for session_id, conversation in self._named.items():
-            if not conversation.busy:
-                del self._named[session_id]
-                return
-
-
 class SequentialThinkingSessions(LedgerTool):
     """Records one thought of the session it names."""
 
@@ -113,11 +86,10 @@ class SequentialThinkingSessions(LedgerTool):
         return parse_sequential_thinking(arguments)
 
     async def run(self, ledger: Ledger, context: Context, said: SessionInput) -> dict[str, Any]:
-        conversation = self._sessions.get(said.session_id)
-        answer = await conversation.think(ledger, context, said.said)
+        session_id, answer = await self._sessions.think(ledger, context, said.session_id, said.said)
         if self._on_thought is not None:
             self._on_thought(said.said)
-        return _answer(conversation.session_id, answer, said.said)
+        return _answer(session_id, answer, said.said)
 
 
 def _answer(session_id: str, answer: Mapping[str, Any], said: ThoughtInput) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from typing import Any
 
 from ledger.application import Ledger
 from ledger.header import Context
-from mcp_server.conversation import Conversation
 from mcp_server.inputs_related import RelatedInput, parse_related
 from mcp_server.schemas_chains import RELATED
+from mcp_server.thinking import Thinking
 from mcp_server.tools.chain_pages import present
 from mcp_server.tools.tool import LedgerTool
 from projections import search
@@ -21,15 +21,15 @@ class RelatedChains(LedgerTool):
 
     definition = RELATED
 
-    def __init__(self, conversation: Conversation, chains: ChainSearch) -> None:
-        self._conversation = conversation
+    def __init__(self, thinking: Thinking, chains: ChainSearch) -> None:
+        self._thinking = thinking
         self._chains = chains
 
     def parse(self, arguments: dict[str, Any]) -> RelatedInput:
         return parse_related(arguments)
 
     async def run(self, ledger: Ledger, context: Context, said: RelatedInput) -> dict[str, Any]:  # noqa: ARG002 - it asks no log
-        position = self._conversation.position
+        position = self._thinking.position
         found = await self._chains.related(
             context.tenant, said.query, said.wanted, position=position
         )

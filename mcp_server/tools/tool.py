@@ -1,7 +1,7 @@
 """What a tool is to the server: a definition for the client, a parser, and a use case."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from mcp_types import Tool
 
@@ -22,7 +22,7 @@ class Narrated:
 class LedgerTool(Protocol):
     """One tool.  ``parse`` needs no database, so bad arguments are refused without one."""
 
-    definition: ClassVar[Tool]
+    definition: Tool
 
     def parse(self, arguments: dict[str, Any]) -> Any:
         """What the tool is asked, with an attribute ``request_id``.  Raises InputError."""
@@ -35,3 +35,8 @@ class LedgerTool(Protocol):
     def refusal(self, error: InputError | LedgerError) -> str:
         """What the client reads when the tool or the ledger refuses."""
         return str(error)
+
+
+def records_nothing(tool: Tool) -> bool:
+    """Whether the tool says of itself that it only reads."""
+    return tool.annotations is not None and tool.annotations.read_only_hint is True

@@ -25,6 +25,9 @@ class HttpOptions:
     path: str = "/mcp"
     allowed_hosts: tuple[str, ...] = ()
     tokens: Tokens = field(default_factory=Tokens)
+    # Sessions of the older protocol, in which a server may ask its client.  No tool of ours does,
+    # so no command line sets it: the conformance tests do.
+    sessions: bool = False
 
     @classmethod
     def read(

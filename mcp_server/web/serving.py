@@ -16,13 +16,13 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ledger.settings import Settings
-from mcp_server.conversation import Stateless
 from mcp_server.door import READ, Caller, Door
+from mcp_server.http_words import worded_for_http
 from mcp_server.server import build_server
 from mcp_server.serving import ServeOptions, exit_code, opened, run_loop
 from mcp_server.source import LedgerSource
 from mcp_server.stdio import STUCK_SECONDS_MAX, end_stuck_process
-from mcp_server.tools.compat import StatelessSequentialThinking
+from mcp_server.toolsets import unconnected
 from mcp_server.web.guards import NamesGuard, TokensGuard, caller_of
 from mcp_server.web.listening import listen, names_of, url_of
 from mcp_server.web.metrics import Metrics
@@ -38,6 +38,8 @@ KEEP_ALIVE_SECONDS = 75
 
 class HttpDoor(Door):
     """Knows callers by their tokens, and counts."""
+
+    keeps_connections = False
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -86,9 +88,12 @@ async def serve(
 ) -> int:
     """Serve whoever comes until a signal ends it."""
     metrics = Metrics()
-    async with opened(settings, options) as (source, echo):
-        tools = [StatelessSequentialThinking(Stateless(), echo)]
-        server = build_server(source, tools, actor=settings.actor, door=HttpDoor(metrics))
+    async with opened(settings, options, unconnected) as (source, offer):
+        for tool in offer.tools:
+            tool.definition = worded_for_http(tool.definition)
+        server = build_server(
+            source, offer.tools, offer.resources, actor=settings.actor, door=HttpDoor(metrics)
+        )
         await serve_http(server, source, metrics, http, listening)
     return exit_code(source)
 
@@ -131,16 +136,17 @@ def build_app(
     server: Server[Any], probes: Probes, metrics: Metrics, options: HttpOptions, names: list[str]
 ) -> ASGIApp:
     """MCP and the probes, behind the guards."""
-    # Stateless: a client goes on when this process was replaced by another.
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=options.path,
-        stateless_http=True,
+        # Stateless: a client goes on when this process was replaced by another.
+        stateless_http=not options.sessions,
         max_request_body_size=BODY_BYTES_MAX,
         # The guard before it looks at every route, the SDK's at one.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=probes.routes(),
     )
-    app = _PostOnly(app, options.path)
+    if not options.sessions:
+        app = _PostOnly(app, options.path)
     app = TokensGuard(
         app,
         options.tokens,

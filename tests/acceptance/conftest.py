@@ -1,7 +1,7 @@
 import pytest
 
 from tests.acceptance.client import Server
-from tests.acceptance.product import temporary_data_dir
+from tests.acceptance.product import database, temporary_data_dir
 
 
 @pytest.fixture
@@ -16,6 +16,13 @@ def shared_data_dir():
     """One data directory for the tests of a module, which then must not count what is in it."""
     with temporary_data_dir() as path:
         yield path
+
+
+@pytest.fixture(scope="module")
+def ledger():
+    """A data directory whose PostgreSQL runs for all tests of the module."""
+    with temporary_data_dir() as data_dir, database(data_dir):
+        yield data_dir
 
 
 @pytest.fixture

@@ -138,13 +138,40 @@ class HttpClient:
         return self.request("POST", self._path, json.dumps(message), headers)
 
     def ask(self, method, params):
-        """The JSON-RPC message that answers a request."""
+        """The JSON-RPC message that answers a request, an error too if its status is 200."""
+        response = self.post_request(method, params)
+        assert response.status == 200, f"{response.status}: {response.text}"
+        answer = _message(response)
+        assert answer["id"] == self._next_id
+        return answer
+
+    def error_of(self, method, params):
+        """The JSON-RPC error of a request."""
+        return _message(self.post_request(method, params))["error"]
+
+    def listen(self, params):
+        """The first message of the stream that ``subscriptions/listen`` opens; it stays open."""
+        message, headers = self._request_of("subscriptions/listen", params)
+        headers |= {"Content-Type": "application/json", "Accept": ACCEPT, **self._authorization}
+        self.connection.request("POST", self._path, json.dumps(message), headers)
+        response = self.connection.getresponse()
+        while not (line := response.readline().decode()).startswith("data: "):
+            assert line, "the stream ended"
+        return json.loads(line.removeprefix("data: "))
+
+    def post_request(self, method, params):
+        """POSTs a request as a client of this era does; the response."""
+        message, headers = self._request_of(method, params)
+        return self.post(message, **headers)
+
+    def _request_of(self, method, params):
+        """The JSON-RPC message and the headers of a request."""
         self._next_id += 1
         headers = {"MCP-Protocol-Version": self._era}
         if self._era == MODERN:
             headers["Mcp-Method"] = method
-            if "name" in params:
-                headers["Mcp-Name"] = params["name"]
+            if named := params.get("name") or params.get("uri"):
+                headers["Mcp-Name"] = named
             meta = {
                 "protocolVersion": MODERN,
                 "clientCapabilities": {},
@@ -152,12 +179,7 @@ class HttpClient:
             }
             named = {f"io.modelcontextprotocol/{key}": value for key, value in meta.items()}
             params = {**params, "_meta": named}
-        message = {"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params}
-        response = self.post(message, **headers)
-        assert response.status == 200, f"{response.status}: {response.text}"
-        answer = _message(response)
-        assert answer["id"] == self._next_id
-        return answer
+        return {"jsonrpc": "2.0", "id": self._next_id, "method": method, "params": params}, headers
 
     def initialize(self):
         """The handshake of the legacy era, as its clients do it."""
@@ -168,10 +190,13 @@ class HttpClient:
         assert self.post(note, **{"MCP-Protocol-Version": LEGACY}).status == 202
         return answer["result"]
 
+    def call(self, name, arguments):
+        """The answer of one tool."""
+        return Answer.of(self.ask("tools/call", {"name": name, "arguments": arguments}))
+
     def think(self, arguments):
         """The answer to one ``sequentialthinking`` call."""
-        params = {"name": "sequentialthinking", "arguments": arguments}
-        return Answer.of(self.ask("tools/call", params))
+        return self.call("sequentialthinking", arguments)
 
 
 def _message(response):

@@ -506,22 +506,3 @@ def test_without_a_worker_a_list_says_that_it_is_stale(data_dir):
         answer = server.call("list_thought_chains", {})
 
     assert answer.structured == {"count": 0, "chains": [], "stale": True}
-
-
-@pytest.mark.parametrize(
-    ("chosen", "has_drop_in", "has_chains"),
-    [
-        (None, True, False),
-        ("compat", True, False),
-        ("chains", False, True),
-        ("compat, chains", True, True),
-    ],
-)
-def test_the_toolsets_are_chosen(server, chosen, has_drop_in, has_chains):
-    arguments = () if chosen is None else ("--toolsets", chosen)
-    with Server(server.data_dir, *arguments) as other:
-        tools = other.request("tools/list")["result"]["tools"]
-
-    names = {tool["name"] for tool in tools}
-    assert ("sequentialthinking" in names) == has_drop_in
-    assert ({"add_thought", "get_thought_chain"} <= names) == has_chains

@@ -261,11 +261,12 @@ def test_a_resource_that_is_not_there_is_a_protocol_error(server):
     answer = server.request("resources/read", {"uri": "thinking://nothing"})
 
     assert "thinking://current" in answer["error"]["message"]
+    assert answer["error"]["data"] == {"uri": "thinking://nothing"}
 
 
 def current(server):
     listed = server.request("resources/list")["result"]["resources"]
-    assert [resource["uri"] for resource in listed] == ["thinking://current"]
+    assert "thinking://current" in [resource["uri"] for resource in listed]
     (read,) = server.request("resources/read", {"uri": "thinking://current"})["result"]["contents"]
     assert read["mimeType"] == "text/markdown"
     return read["text"]
@@ -283,13 +284,6 @@ def test_toolsets_are_offered_as_chosen(shared_data_dir):
         assert tool["annotations"]["readOnlyHint"] is False
         assert tool["annotations"]["idempotentHint"] is False
     assert len(json.dumps(offered)) <= 9_500
-
-
-def test_by_default_only_the_drop_in_is_offered(shared_data_dir):
-    with Server(shared_data_dir) as server:
-        offered = server.request("tools/list")["result"]["tools"]
-
-    assert [tool["name"] for tool in offered] == ["sequentialthinking"]
 
 
 def critical(text="t", number=1, total=3, more=True, **others):

@@ -135,7 +135,7 @@ def test_postgresql_and_the_workers_end_with_the_last_server(data_dir):
         assert one.think("three", number=2)["thoughtHistoryLength"] == 2
 
     eventually(lambda: postmaster(data_dir) is None, 20, "the end of PostgreSQL")
-    assert not any(is_running(pid) for pid in workers)
+    eventually(lambda: not any(map(is_running, workers)), 20, "the end of the workers")
 
 
 def test_the_next_start_after_kill_9_of_the_last_server_adopts_its_postgresql(data_dir):

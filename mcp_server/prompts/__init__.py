@@ -1,0 +1,1 @@
+"""What a person can ask an agent to do with the ledger: prompts."""

@@ -1,0 +1,1 @@
+"""What an agent can read by address, and what is told about it."""
