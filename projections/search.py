@@ -52,21 +52,25 @@ SELECT_FREQUENCIES = """
 """
 
 SELECT_BLOCKS = """
-    SELECT DISTINCT text.position >> %(block_bits)s AS block
-      FROM live.term_texts AS text
-      JOIN live.thought_chains AS chain ON chain.id = text.chain_id
-     WHERE chain.tenant = %(tenant)s
-       AND chain.status = ANY (%(statuses)s)
-       AND chain.id <> ALL (%(known)s)
-       AND (%(session_id)s::text IS NULL OR chain.session_id = %(session_id)s)
-       AND (%(agent)s::text IS NULL OR chain.agent = %(agent)s)
+    SELECT DISTINCT position >> %(block_bits)s AS block
+      FROM live.term_texts
+     WHERE (chain_id IN (
+               SELECT id
+                 FROM live.thought_chains
+                WHERE tenant = %(tenant)s
+                  AND status = ANY (%(statuses)s)
+                  AND id <> ALL (%(known)s)
+                  AND (%(session_id)s::text IS NULL OR session_id = %(session_id)s)
+                  AND (%(agent)s::text IS NULL OR agent = %(agent)s)
+           )) IS TRUE
      ORDER BY block DESC
      LIMIT %(blocks_max)s
 """
 
 # The share of a text: what it has of the sum a text could get, which is 1 for the exact text.
-# What is MATERIALIZED has no index: it is joined by hash, whatever the planner thinks of the rest.
-# DISTINCT ON finds each chain's best text, a live one before a dead end that is as good.
+# Before the tables are analysed the planner takes each for a row or two and goes through one again
+# for every row of another.  So there is no join but by an index: IS TRUE keeps the allowed chains a
+# set that is looked into, and arrays take the texts of the foremost chains along.
 SELECT_RELATED = """
     WITH allowed AS MATERIALIZED (
         SELECT id
@@ -100,23 +104,27 @@ SELECT_RELATED = """
                  WHERE digest = %(digest)s AND tenant = %(tenant)s) AS share
          GROUP BY position
     ), matched AS (
-        SELECT allowed.id, text.thought_id, text.position, found.share
+        SELECT text.chain_id AS id, text.thought_id, text.position, found.share
           FROM found
           JOIN live.term_texts AS text ON text.position = found.position
-          JOIN allowed ON allowed.id = text.chain_id
+         WHERE (text.chain_id IN (SELECT id FROM allowed)) IS TRUE
     ), foremost AS (
-        SELECT id
+        SELECT id,
+               array_agg(position) AS positions,
+               array_agg(thought_id) AS thought_ids,
+               array_agg(share) AS shares
           FROM matched
          GROUP BY id
          ORDER BY max(share) DESC, max(position) DESC
          LIMIT %(leading_chains_max)s
     ), ranked AS (
-        SELECT matched.id, matched.thought_id, matched.position, matched.share,
+        SELECT foremost.id, text.thought_id, text.position, text.share,
                row_number() OVER (
-                   PARTITION BY matched.id ORDER BY matched.share DESC, matched.position DESC
+                   PARTITION BY foremost.id ORDER BY text.share DESC, text.position DESC
                ) AS rank
           FROM foremost
-          JOIN matched ON matched.id = foremost.id
+         CROSS JOIN LATERAL unnest(positions, thought_ids, shares)
+               AS text (position, thought_id, share)
     ), weighed AS (
         SELECT DISTINCT ON (ranked.id)
                ranked.id, ranked.thought_id, ranked.position,
