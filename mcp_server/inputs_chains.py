@@ -1,20 +1,13 @@
 """The arguments of the toolset ``chains``, as lenient as those of the drop-in tool."""
 
-import base64
-import binascii
-import json
-import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from ledger.aggregate import Status
 from ledger.events import Outcome
-from ledger.limits import TEXT_BYTES_MAX
 from ledger.reading import Wanted
 from ledger.reasoning import BranchThought, Reference
 from ledger.thought import Thought
@@ -22,24 +15,19 @@ from mcp_server.inputs import (
     Arguments,
     InputError,
     ThoughtInput,
-    describe,
     read_thought,
     thought_of,
     to_boolean,
     to_identifier,
     to_integer,
-    to_text,
     to_thought,
     to_uuid,
 )
-from projections.lists import LIST_CHAINS_MAX, After, ChainFilter
+from mcp_server.values import to_after, to_choice, to_millionths, to_name, to_note, to_notes
+from projections.lists import LIST_CHAINS_MAX, ChainFilter
 
-MILLION = 1_000_000
-ASSUMPTIONS_MAX = 100
 LIST_CHAINS_DEFAULT = 20
 NO_CHAIN = UUID(int=0)
-
-to_note = partial(to_text, bytes_max=TEXT_BYTES_MAX)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -229,7 +217,7 @@ def parse_branch(arguments: Mapping[str, object]) -> BranchInput:
     needed = given.allow("nextThoughtNeeded", to_boolean)
     thought = BranchThought(
         text=given.require("thought", to_thought, placeholder=""),
-        branch_id=given.require("branch_id", _to_name, placeholder=""),
+        branch_id=given.require("branch_id", to_name, placeholder=""),
         thought_number=given.allow("thoughtNumber", to_integer),
         total_thoughts=given.allow("totalThoughts", to_integer),
         next_thought_needed=True if needed is None else needed,
@@ -249,7 +237,7 @@ def parse_close(arguments: Mapping[str, object]) -> CloseInput:
     given = Arguments(arguments)
     outcomes = [*map(str, Outcome)]
     chain_id = given.require("chain_id", to_uuid, placeholder=NO_CHAIN)
-    branch_id = given.require("branch_id", _to_name, placeholder="")
+    branch_id = given.require("branch_id", to_name, placeholder="")
     outcome = given.require("outcome", partial(to_choice, choices=outcomes), placeholder="kept")
     conclusion = given.allow("conclusion", to_note)
     request_id = given.allow("requestId", to_identifier)
@@ -278,75 +266,6 @@ def parse_move(arguments: Mapping[str, object], *extra: str) -> MoveInput:
     )
     given.refuse_problems()
     return moved
-
-
-def to_millionths(field: str, value: object) -> int:
-    """A confidence from 0 to 1, as whole millionths."""
-    number = math.nan
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        number = float(value) if abs(value) <= 1 else math.nan
-    elif isinstance(value, str):
-        with suppress(ValueError):
-            number = float(value)
-    if not 0 <= number <= 1:
-        raise InputError((field, f"must be a number from 0 to 1, got {describe(value)}"))
-    return round(number * MILLION)
-
-
-def to_notes(field: str, value: object) -> tuple[str, ...]:
-    """A list of texts; one text alone, or a list written as JSON, is taken for it too."""
-    if isinstance(value, str):
-        value = list_of_text(value)
-    if not isinstance(value, list):
-        raise InputError((field, f"must be a list of strings, got {describe(value)}"))
-    notes = cast("list[object]", value)
-    if len(notes) > ASSUMPTIONS_MAX:
-        raise InputError((field, f"has {len(notes)} items, the limit is {ASSUMPTIONS_MAX}"))
-    return tuple(to_note(field, note) for note in notes)
-
-
-def list_of_text(text: str) -> object:
-    """What a list written as JSON holds; of any other text a list of it alone."""
-    if text.lstrip().startswith("["):
-        with suppress(ValueError, RecursionError):
-            return json.loads(text)
-    return [text]
-
-
-def to_choice(field: str, value: object, choices: list[str]) -> str:
-    """One of *choices*, in any case and between blanks."""
-    if isinstance(value, str) and value.strip().lower() in choices:
-        return value.strip().lower()
-    raise InputError((field, f"must be one of {', '.join(choices)}, got {describe(value)}"))
-
-
-def cursor_of(after: After) -> str:
-    """Where a list ended, for ``to_after`` to read."""
-    words = json.dumps([after.updated_at.isoformat(), str(after.chain_id)])
-    return base64.urlsafe_b64encode(words.encode()).decode()
-
-
-def to_after(field: str, value: object) -> After:
-    """Where an earlier list ended."""
-    problem = InputError((field, "is none of ours; leave it out, or send the `next` of an answer"))
-    if not isinstance(value, str):
-        raise problem
-    try:
-        updated_at, chain_id = json.loads(base64.b64decode(value, altchars=b"-_", validate=True))
-        moment = datetime.fromisoformat(updated_at)
-        after = After(moment, UUID(chain_id))
-    except (binascii.Error, ValueError, TypeError, AttributeError):
-        raise problem from None
-    if moment.tzinfo is None:
-        raise problem
-    return after
-
-
-def _to_name(field: str, value: object) -> str:
-    name = to_identifier(field, value)
-    if not name:
-        raise InputError((field, "must not be empty"))
-    return name
 
 
 def _reference(given: Arguments, number_field: str) -> Reference | None:

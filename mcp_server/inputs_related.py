@@ -13,7 +13,7 @@ from mcp_server.inputs import (
     to_integer,
     to_thought,
 )
-from mcp_server.inputs_chains import list_of_text, to_choice
+from mcp_server.values import list_of_text, to_choice
 from projections.search import RELATED_CHAINS_MAX, RelatedFilter
 
 RELATED_CHAINS_DEFAULT = 10

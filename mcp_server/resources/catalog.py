@@ -19,7 +19,6 @@ from ledger.display import shortened
 from ledger.errors import ChainNotFoundError
 from ledger.header import Context
 from mcp_server.inputs import InputError
-from mcp_server.inputs_chains import cursor_of, to_after
 from mcp_server.requests import CursorError, Request, Requests, refuse_cursor
 from mcp_server.resources.chains import MARKDOWN, ChainEvents, ChainText
 from mcp_server.resources.resource import (
@@ -32,6 +31,7 @@ from mcp_server.resources.resource import (
 )
 from mcp_server.resources.status import LedgerStatus
 from mcp_server.resources.text import on_one_line
+from mcp_server.values import cursor_of, to_after
 from projections.lists import After, ChainFilter, ChainRow
 
 PAGE_CHAINS = 50

@@ -3,8 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
+from ledger.confidence import MILLION
 from ledger.reading import Page, Place, Said
-from mcp_server.inputs_chains import MILLION, cursor_of
+from mcp_server.values import cursor_of
 from projections.lists import ChainPage, ChainRow
 
 

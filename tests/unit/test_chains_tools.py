@@ -1,5 +1,6 @@
 """What the toolset ``chains`` tells a client, and what it understands."""
 
+import base64
 import json
 from datetime import UTC, datetime
 from uuid import uuid4
@@ -8,19 +9,11 @@ import pytest
 
 from mcp_server.conversation import Conversation
 from mcp_server.inputs import InputError
-from mcp_server.inputs_chains import (
-    cursor_of,
-    parse_add,
-    parse_branch,
-    parse_list,
-    parse_revise,
-    to_after,
-    to_millionths,
-    to_notes,
-)
+from mcp_server.inputs_chains import parse_add, parse_branch, parse_list, parse_revise
 from mcp_server.inputs_related import parse_related
 from mcp_server.tools.chains import chain_tools
 from mcp_server.tools.compat import SEQUENTIALTHINKING
+from mcp_server.values import cursor_of, to_after, to_millionths, to_notes
 from projections.lists import After, ChainLists
 
 PLAIN = {"thought": "t", "nextThoughtNeeded": True, "thoughtNumber": 1, "totalThoughts": 3}
@@ -165,7 +158,10 @@ def test_a_cursor_reads_back():
     assert to_after("cursor", cursor_of(after)) == after
 
 
-@pytest.mark.parametrize("cursor", ["x", "", 7, "bnVsbA==", "e30=", "WzEsMl0=", "W10=", "é"])
+DEEP = base64.urlsafe_b64encode(b"[" * 100_000).decode()
+
+
+@pytest.mark.parametrize("cursor", ["x", "", 7, "bnVsbA==", "e30=", "WzEsMl0=", "W10=", "é", DEEP])
 def test_a_cursor_of_somebody_else_is_refused(cursor):
     with pytest.raises(InputError):
         to_after("cursor", cursor)
