@@ -130,10 +130,9 @@ def encode_message(message: JSONRPCMessage) -> bytes:
 
 def _read_mended(line: bytes) -> JSONRPCMessage | Refusal | None:
     """Read a line the fast parser refused: a strange character is no reason to drop it."""
-    text = line.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
+    text = mended(line)
     if not text.strip():
         return None
-    text = _replace_lone_surrogates(text)
     try:
         content = orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -228,6 +227,12 @@ def _repliable(request_id: object) -> RepliedId:
     if isinstance(request_id, int | float | str) and not isinstance(request_id, bool):
         return request_id
     return None
+
+
+def mended(message: bytes) -> str:
+    """The text of a message, each character that none can be as U+FFFD."""
+    text = message.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
+    return _replace_lone_surrogates(text)
 
 
 def _replace_lone_surrogates(text: str) -> str:
