@@ -1,4 +1,4 @@
-"""Lines of the stdio transport: cut from bytes, read as JSON-RPC messages, or refused."""
+"""Messages as bytes: cut into lines for stdio, read as JSON-RPC, or refused."""
 
 import json
 import re
@@ -59,7 +59,7 @@ class Oversized:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A line that is no message, with what its sender is told."""
+    """Bytes that are no message, with what their sender is told."""
 
     request_id: RepliedId
     code: int
@@ -139,7 +139,7 @@ def _read_mended(line: bytes) -> JSONRPCMessage | Refusal | None:
         # Too deep, NaN, a number beyond a double: the envelope is whole and somebody waits.
         whole = text.rstrip().endswith("}")
         request_id = find_id(text[:HEAD_BYTES], text[-TAIL_BYTES:]) if whole else None
-        return Refusal(request_id, PARSE_ERROR, f"this line is not JSON: {error.msg}")
+        return Refusal(request_id, PARSE_ERROR, f"this is not JSON: {error.msg}")
     return _to_message(content)
 
 
@@ -153,7 +153,7 @@ def _to_message(content: Any) -> JSONRPCMessage | Refusal | None:
             request_id = _repliable(cast("dict[str, Any]", content).get("id"))
             return Refusal(request_id, INVALID_REQUEST, "a message needs a method")
         case list():
-            reason = "batches are not supported; send each message as a line of its own"
+            reason = "batches are not supported; send each message by itself"
             return Refusal(None, INVALID_REQUEST, reason)
         case _:
             return Refusal(None, INVALID_REQUEST, "a message is a JSON object")

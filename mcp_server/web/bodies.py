@@ -1,34 +1,31 @@
-"""The bodies of requests, read whole and mended before anything else reads them."""
+"""The bodies of requests to MCP's path, read whole, and mended or refused as lines of stdio are."""
 
 import re
 
 from starlette.datastructures import Headers
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mcp_server.frames import mended
+from mcp_server.frames import Refusal, mended, read_frame
 
 SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-class MendedBodies:
-    """Hands bodies on as text: half a character in a thought is no reason to refuse it.
+class Bodies:
+    """Hands on what is a message, and answers what is none under the id it has.
 
-    The SDK's parser would.  And it would put on stderr, with a traceback, that a client left
-    before it had sent all; here that request is forgotten.
+    The SDK would refuse a thought for half a character in it, answer under no id and in the words
+    of its parser, and put a traceback on stderr when a client leaves before it has sent all.
     """
 
-    def __init__(self, app: ASGIApp, bytes_max: int) -> None:
+    def __init__(self, app: ASGIApp, path: str, bytes_max: int) -> None:
         """A body of more than *bytes_max* is handed on as it comes, to be refused."""
         self._app = app
+        self._path = path
         self._bytes_max = bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST":
-            await self._app(scope, receive, send)
-            return
-        # One that says that it is too large is not waited for.
-        declared = Headers(scope=scope).get("content-length", "")
-        if declared.isdecimal() and int(declared[:20]) > self._bytes_max:
+        if not self._is_message(scope) or self._is_too_large(scope):
             await self._app(scope, receive, send)
             return
         body, more = bytearray(), True
@@ -38,8 +35,27 @@ class MendedBodies:
                 return
             body += message.get("body", b"")
             more = message.get("more_body", False)
-        content = bytes(body) if more else _mended(bytes(body))
+        content = bytes(body)
+        if not more:
+            frame = read_frame(content)
+            if isinstance(frame, Refusal):
+                response = Response(frame.encode(), 400, media_type="application/json")
+                await response(scope, receive, send)
+                return
+            content = _mended(content)
         await self._app(scope, _after(content, receive, more=more), send)
+
+    def _is_message(self, scope: Scope) -> bool:
+        return (scope["type"], scope.get("method"), scope.get("path")) == (
+            "http",
+            "POST",
+            self._path,
+        )
+
+    def _is_too_large(self, scope: Scope) -> bool:
+        """Whether it says so itself, so that it is not waited for."""
+        declared = Headers(scope=scope).get("content-length", "")
+        return declared.isdecimal() and int(declared[:20]) > self._bytes_max
 
 
 def _mended(body: bytes) -> bytes:

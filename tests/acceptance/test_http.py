@@ -370,6 +370,29 @@ def test_bytes_that_are_no_text_are_no_reason_either(shared):
     assert (response.status, '"isError":false' in response.text) == (200, True)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"jsonrpc": "2.0", "id": "mine", "method": "tools/list", "params": 7}',
+        b'{"jsonrpc": "2.0", "id": "mine", "method": 7}',
+        b'{"jsonrpc": "2.0", "id": "mine"}',
+        b'{"jsonrpc": "2.0", "id": "mine", "method": "tools/list", "params": {"cursor": NaN}}',
+        b'{"jsonrpc": "2.0", "id": "mine", "method": "ping", "params": {"a": %s}}'
+        % (b"[" * 10_000 + b"]" * 10_000),
+    ],
+    ids=["params", "method", "no method", "NaN", "too deep"],
+)
+def test_what_is_no_message_is_answered_under_its_id_in_one_sentence(shared, body):
+    headers = {"Content-Type": "application/json", "Accept": ACCEPT}
+
+    with shared.client() as client:
+        response = client.request("POST", "/mcp", body, headers)
+
+    answer = json.loads(response.text)
+    assert (response.status, answer["id"]) == (400, "mine")
+    assert is_one_clear_sentence(answer["error"]["message"])
+
+
 def test_a_client_that_leaves_within_its_request_costs_no_word(shared_data_dir):
     with HttpServer(shared_data_dir, "--no-worker") as server:
         for sent in (b"", b"{"):
