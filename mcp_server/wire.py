@@ -41,7 +41,7 @@ def claim_stdout() -> Wire:
     _divert(STDIN, os.open(os.devnull, os.O_RDONLY))
     _divert(STDOUT, _duplicate(STDERR, os.O_WRONLY))
     # The old one knows what fd 1 was, a file in which it could seek, and would try to.
-    sys.stdout = open(STDOUT, "w", closefd=False)  # noqa: PTH123, SIM115 - till the end
+    sys.stdout = open(STDOUT, "w", closefd=False)  # noqa: SIM115 - till the end
     return wire
 
 
