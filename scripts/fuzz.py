@@ -53,6 +53,8 @@ async def fuzz(target: Target, options: argparse.Namespace, recorded: Recorded) 
     good = {"name": "sequentialthinking", "arguments": {**arguments, "nextThoughtNeeded": True}}
     result = await target.ask("tools/call", good)
     recorded.take(None, {"result": result})
+    # What was answered late, before this call was.
+    await target.fire([], maker, recorded)
     if result["structuredContent"]["thoughtNumber"] != 1:
         raise ViolationError(f"a good call is answered {shown(result)}")
 

@@ -31,6 +31,8 @@ META = {
     "io.modelcontextprotocol/clientCapabilities": {},
     "io.modelcontextprotocol/clientInfo": {"name": "fuzz", "version": "1"},
 }
+# Of request ids: a lone surrogate is one character or three, as it is escaped or not.
+PREFIXES = tuple(text for text in TEXTS if "\ud800" not in text)
 REQUEST_FIELDS = ("requestId", "request_id")
 
 
@@ -116,7 +118,7 @@ class Maker:
         request = None
         for field in REQUEST_FIELDS:
             if isinstance(arguments.get(field), str):
-                request = f"{self._pick(TEXTS[:20])}{self._next_id()}"[-200:]
+                request = f"{self._pick(PREFIXES)}{self._next_id()}"[-200:]
                 arguments[field] = request
                 self._sent.append((tool, arguments, request))
         return [self.call(tool, arguments, request)]

@@ -104,7 +104,10 @@ class ServerProcess:
 class StdioTarget(ServerProcess):
     """A server on pipes."""
 
-    _late = 0
+    def __init__(self) -> None:
+        super().__init__()
+        self._late = 0
+        self._strays: list[dict[str, Any]] = []
 
     async def start(self, command: list[str]) -> None:
         self.started(
@@ -121,6 +124,7 @@ class StdioTarget(ServerProcess):
         message = await self._receive([shot])
         while self._late and message.get("id") != shot.request_id:
             self._late -= 1
+            self._strays.append(message)
             message = await self._receive([shot])
         if message.get("id") != shot.request_id or "result" not in message:
             raise ViolationError(f"no answer to a good call: {shown(message)}")
@@ -134,6 +138,8 @@ class StdioTarget(ServerProcess):
         *,
         fair: bool = False,  # noqa: ARG002 - a line is a line
     ) -> None:
+        while self._strays:
+            maker.learn(recorded.take(None, self._strays.pop()))
         volley = Volley(shots, self._late)
         sending = asyncio.create_task(self._send_all(shots))
         try:
