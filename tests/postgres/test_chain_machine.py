@@ -26,7 +26,7 @@ from tests.postgres.chain_model import Chain, RefusedError, Talk, without_none
 from tests.postgres.desk import CLIENT, open_desk
 from tests.postgres.projecting import running_worker
 
-EXAMPLES_COUNT = int(os.environ.get("THOUGHT_LEDGER_MACHINE_EXAMPLES", "40"))
+EXAMPLES_COUNT = int(os.environ.get("THOUGHT_LEDGER_MACHINE_EXAMPLES", "60"))
 STEPS_COUNT = 40
 LISTED_SECONDS_MAX = 20
 EXAMPLE_NUMBERS = itertools.count(1)
