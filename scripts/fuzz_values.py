@@ -78,7 +78,7 @@ RAW = (
     b"undefined",
     b"[1,]",
     b'{"a":1,"a":2}',
-    b"[" * 150 + b"]" * 150,
+    b"[" * 250 + b"]" * 250,
     b"[" * DEPTH + b"]" * DEPTH,
     b'{"a":' * DEPTH + b"1" + b"}" * DEPTH,
 )

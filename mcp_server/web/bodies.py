@@ -2,12 +2,16 @@
 
 import re
 
+import pydantic_core
+from mcp_types import INVALID_REQUEST, JSONRPCRequest
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_server.frames import Refusal, mended, read_frame
 
+# Of arrays and objects within each other, the message itself included.
+DEPTH_MAX = 200
 SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -37,12 +41,11 @@ class Bodies:
             more = message.get("more_body", False)
         content = bytes(body)
         if not more:
-            frame = read_frame(content)
-            if isinstance(frame, Refusal):
-                response = Response(frame.encode(), 400, media_type="application/json")
+            content = _mended(content)
+            if (refusal := _refusal(content)) is not None:
+                response = Response(refusal.encode(), 400, media_type="application/json")
                 await response(scope, receive, send)
                 return
-            content = _mended(content)
         await self._app(scope, _after(content, receive, more=more), send)
 
     def _is_message(self, scope: Scope) -> bool:
@@ -56,6 +59,21 @@ class Bodies:
         """Whether it says so itself, so that it is not waited for."""
         declared = Headers(scope=scope).get("content-length", "")
         return declared.isdecimal() and int(declared[:20]) > self._bytes_max
+
+
+def _refusal(body: bytes) -> Refusal | None:
+    frame = read_frame(body)
+    if isinstance(frame, Refusal):
+        return frame
+    # Few are worth parsing once more, to find what is too deep for the SDK's parser only.
+    may_be_deep = body.count(b"[") + body.count(b"{") >= DEPTH_MAX
+    if may_be_deep and isinstance(frame, JSONRPCRequest):
+        try:
+            pydantic_core.from_json(body)
+        except ValueError:
+            reason = f"this is nested too deep; at most {DEPTH_MAX} levels can be read"
+            return Refusal(frame.id, INVALID_REQUEST, reason)
+    return None
 
 
 def _mended(body: bytes) -> bytes:

@@ -378,9 +378,11 @@ def test_bytes_that_are_no_text_are_no_reason_either(shared):
         b'{"jsonrpc": "2.0", "id": "mine"}',
         b'{"jsonrpc": "2.0", "id": "mine", "method": "tools/list", "params": {"cursor": NaN}}',
         b'{"jsonrpc": "2.0", "id": "mine", "method": "ping", "params": {"a": %s}}'
+        % (b"[" * 300 + b"]" * 300),
+        b'{"jsonrpc": "2.0", "id": "mine", "method": "ping", "params": {"a": %s}}'
         % (b"[" * 10_000 + b"]" * 10_000),
     ],
-    ids=["params", "method", "no method", "NaN", "too deep"],
+    ids=["params", "method", "no method", "NaN", "deep", "too deep"],
 )
 def test_what_is_no_message_is_answered_under_its_id_in_one_sentence(shared, body):
     headers = {"Content-Type": "application/json", "Accept": ACCEPT}
