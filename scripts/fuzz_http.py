@@ -58,7 +58,7 @@ class HttpTarget(ServerProcess):
 
     async def _fire_one(self, shot: Shot, maker: Maker, recorded: Recorded, *, fair: bool) -> None:
         if not fair and self._random.random() < 0.03:
-            recorded.perhaps += bool(shot.call)
+            recorded.perhaps += bool(shot.call) or shot.kind == "mutated"
             await self._hang_up(shot)
             return
         # A server that turns a body away for its size may close before it has come.
