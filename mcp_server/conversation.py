@@ -34,8 +34,8 @@ class Conversation(Thinking):
         self._history_length = 0
         # A dict for its order: branches by first appearance.
         self._branches: dict[str, None] = {}
-        # A chain that was started and has perhaps no thought yet: the next thought 1 is its first.
-        self._untouched: UUID | None = None
+        # Chains that perhaps have no thought yet: the next thought 1 there is their first.
+        self._untouched: set[UUID] = set()
         # The current chains of the sessions that calls have named.
         self._sessions: dict[str, UUID] = {}
         self._position = 0
@@ -79,8 +79,10 @@ class Conversation(Thinking):
 
         async def add() -> Receipt:
             receipt = await self._add(ledger, context, said, answer)
+            # A retry that comes late does not lead back to a chain this connection has left.
+            late = receipt.repeated and receipt.chain_id in self._chains
             await self._follow(ledger, receipt, said.said)
-            if said.said.chain_id is None:
+            if said.said.chain_id is None and not late:
                 self._move_to(receipt.chain_id, said.session_id)
             return receipt
 
@@ -101,7 +103,6 @@ class Conversation(Thinking):
             self.note(receipt)
             if receipt.chain_id not in self._chains:
                 self._adopt(await ledger.chain(receipt.chain_id))
-                self._untouched = receipt.chain_id
                 self._move_to(receipt.chain_id, said.session_id)
             return receipt
 
@@ -156,10 +157,13 @@ class Conversation(Thinking):
         """The chain a thought without a chain_id goes to; None when it starts another."""
         if current is None or not starts_another(said):
             return current
-        if current != self._untouched:
+        if current not in self._untouched:
             return None
         chain = await ledger.chain(current)
-        return current if chain.status is Status.ACTIVE and not chain.thought_count else None
+        if chain.thought_count:
+            self._untouched.discard(current)
+            return None
+        return current if chain.status is Status.ACTIVE else None
 
     def _move_to(self, chain_id: UUID, session_id: str | None) -> None:
         self._current = chain_id
@@ -218,6 +222,8 @@ class Conversation(Thinking):
 
     def _adopt(self, chain: ThoughtChain) -> None:
         self._chains.add(chain.id)
+        if not chain.thought_count:
+            self._untouched.add(chain.id)
         self._history_length += chain.thought_count
         self._branches |= dict.fromkeys(chain.branches)
 

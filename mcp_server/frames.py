@@ -1,4 +1,4 @@
-"""Lines of the stdio transport: cut from bytes, read as JSON-RPC messages, or refused."""
+"""Messages as bytes: cut into lines for stdio, read as JSON-RPC, or refused."""
 
 import json
 import re
@@ -59,7 +59,7 @@ class Oversized:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A line that is no message, with what its sender is told."""
+    """Bytes that are no message, with what their sender is told."""
 
     request_id: RepliedId
     code: int
@@ -130,17 +130,16 @@ def encode_message(message: JSONRPCMessage) -> bytes:
 
 def _read_mended(line: bytes) -> JSONRPCMessage | Refusal | None:
     """Read a line the fast parser refused: a strange character is no reason to drop it."""
-    text = line.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
+    text = mended(line)
     if not text.strip():
         return None
-    text = _replace_lone_surrogates(text)
     try:
         content = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         # Too deep, NaN, a number beyond a double: the envelope is whole and somebody waits.
         whole = text.rstrip().endswith("}")
         request_id = find_id(text[:HEAD_BYTES], text[-TAIL_BYTES:]) if whole else None
-        return Refusal(request_id, PARSE_ERROR, f"this line is not JSON: {error.msg}")
+        return Refusal(request_id, PARSE_ERROR, f"this is not JSON: {error.msg}")
     return _to_message(content)
 
 
@@ -154,7 +153,7 @@ def _to_message(content: Any) -> JSONRPCMessage | Refusal | None:
             request_id = _repliable(cast("dict[str, Any]", content).get("id"))
             return Refusal(request_id, INVALID_REQUEST, "a message needs a method")
         case list():
-            reason = "batches are not supported; send each message as a line of its own"
+            reason = "batches are not supported; send each message by itself"
             return Refusal(None, INVALID_REQUEST, reason)
         case _:
             return Refusal(None, INVALID_REQUEST, "a message is a JSON object")
@@ -228,6 +227,12 @@ def _repliable(request_id: object) -> RepliedId:
     if isinstance(request_id, int | float | str) and not isinstance(request_id, bool):
         return request_id
     return None
+
+
+def mended(message: bytes) -> str:
+    """The text of a message, each character that none can be as U+FFFD."""
+    text = message.decode("utf-8", "replace").removeprefix(BYTE_ORDER_MARK)
+    return _replace_lone_surrogates(text)
 
 
 def _replace_lone_surrogates(text: str) -> str:

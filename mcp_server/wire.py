@@ -40,6 +40,8 @@ def claim_stdout() -> Wire:
     wire = Wire(_duplicate(STDIN, os.O_RDONLY), _duplicate(STDOUT, os.O_WRONLY))
     _divert(STDIN, os.open(os.devnull, os.O_RDONLY))
     _divert(STDOUT, _duplicate(STDERR, os.O_WRONLY))
+    # The old one knows what fd 1 was, a file in which it could seek, and would try to.
+    sys.stdout = open(STDOUT, "w", closefd=False)  # noqa: SIM115 - till the end
     return wire
 
 

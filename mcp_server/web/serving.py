@@ -23,6 +23,7 @@ from mcp_server.serving import ServeOptions, exit_code, opened, run_loop
 from mcp_server.source import LedgerSource
 from mcp_server.stdio import STUCK_SECONDS_MAX, end_stuck_process
 from mcp_server.toolsets import unconnected
+from mcp_server.web.bodies import Bodies
 from mcp_server.web.guards import NamesGuard, TokensGuard, caller_of
 from mcp_server.web.listening import listen, names_of, url_of
 from mcp_server.web.metrics import Metrics
@@ -145,6 +146,7 @@ def build_app(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=probes.routes(),
     )
+    app = Bodies(app, options.path, BODY_BYTES_MAX)
     if not options.sessions:
         app = _PostOnly(app, options.path)
     app = TokensGuard(

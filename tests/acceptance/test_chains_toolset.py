@@ -294,6 +294,36 @@ def test_each_session_that_is_named_has_a_current_chain_of_its_own(server):
     assert again == first != other
 
 
+def test_a_started_chain_waits_for_its_first_thought_also_behind_a_later_one(server):
+    session = f"session {uuid4()}"
+    started = server.call("start_thought_chain", {"session_id": session})["chain_id"]
+    server.call("start_thought_chain", {})
+
+    first = server.call("add_thought", thought("one", 1, session_id=session))
+
+    assert first["chain_id"] == started
+
+
+def test_a_started_chain_waits_for_its_first_thought_also_for_the_next_process(server):
+    session = ("--session", f"session {uuid4()}")
+    with Server(server.data_dir, *TOOLSETS, *session) as first:
+        started = first.call("start_thought_chain", {})["chain_id"]
+
+    with Server(server.data_dir, *TOOLSETS, *session) as second:
+        assert second.think("one", number=1)["chain_id"] == started
+
+
+@pytest.mark.parametrize("tool", ["sequentialthinking", "add_thought"])
+def test_a_retry_does_not_go_back_to_an_earlier_chain(server, tool):
+    request = thought("one", 1, requestId=str(uuid4()))
+    server.call(tool, request)
+    current = server.call(tool, thought("another one", 1))["chain_id"]
+
+    server.call(tool, request)
+
+    assert server.call(tool, thought("two", 2))["chain_id"] == current
+
+
 def test_the_last_thought_completes_the_chain(server, chain):
     add(server, chain, "done", 4, more=False)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.client import REPOSITORY, Server, clean_environment, thought
-from tests.acceptance.http_server import LEGACY, MODERN, HttpServer, seconds_of
+from tests.acceptance.http_server import ACCEPT, LEGACY, MODERN, HttpServer, seconds_of
 from tests.acceptance.product import (
     assert_cannot_answer,
     children,
@@ -343,6 +343,71 @@ def test_a_body_over_4_mib_is_413_and_the_server_goes_on(shared):
     with shared.client() as client:
         assert client.think(thought("x" * 2**20)).outcome == "answered"
         assert client.think(thought("x" * (2**20 + 1))).outcome == "isError"
+
+
+@pytest.mark.parametrize("era", [LEGACY, MODERN])
+def test_half_a_character_is_no_reason_to_refuse_a_thought(shared, shared_data_dir, era):
+    with shared.client(era=era) as client:
+        chain = client.think(thought("an emoji cut in two: \ud83e"))["chain_id"]
+
+    with database(shared_data_dir) as connection:
+        (text,) = (
+            e.payload["text"] for e in read_log(connection) if e.chain == chain and e.version == 2
+        )
+    assert text == "an emoji cut in two: \ufffd"
+
+
+def test_bytes_that_are_no_text_are_no_reason_either(shared):
+    params = {"name": "sequentialthinking", "arguments": thought("X")}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"Content-Type": "application/json", "Accept": ACCEPT}
+
+    with shared.client() as client:
+        response = client.request(
+            "POST", "/mcp", json.dumps(message).encode().replace(b"X", b"\xff"), headers
+        )
+
+    assert (response.status, '"isError":false' in response.text) == (200, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"jsonrpc": "2.0", "id": "mine", "method": "tools/list", "params": 7}',
+        b'{"jsonrpc": "2.0", "id": "mine", "method": 7}',
+        b'{"jsonrpc": "2.0", "id": "mine"}',
+        b'{"jsonrpc": "2.0", "id": "mine", "method": "tools/list", "params": {"cursor": NaN}}',
+        b'{"jsonrpc": "2.0", "id": "mine", "method": "ping", "params": {"a": %s}}'
+        % (b"[" * 300 + b"]" * 300),
+        b'{"jsonrpc": "2.0", "id": "mine", "method": "ping", "params": {"a": %s}}'
+        % (b"[" * 10_000 + b"]" * 10_000),
+    ],
+    ids=["params", "method", "no method", "NaN", "deep", "too deep"],
+)
+def test_what_is_no_message_is_answered_under_its_id_in_one_sentence(shared, body):
+    headers = {"Content-Type": "application/json", "Accept": ACCEPT}
+
+    with shared.client() as client:
+        response = client.request("POST", "/mcp", body, headers)
+
+    answer = json.loads(response.text)
+    assert (response.status, answer["id"]) == (400, "mine")
+    assert is_one_clear_sentence(answer["error"]["message"])
+
+
+def test_a_client_that_leaves_within_its_request_costs_no_word(shared_data_dir):
+    with HttpServer(shared_data_dir, "--no-worker") as server:
+        for sent in (b"", b"{"):
+            with socket.create_connection((server.host, server.port), timeout=30) as raw:
+                raw.sendall(
+                    b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    b"Accept: application/json, text/event-stream\r\nContent-Length: 9\r\n\r\n"
+                    + sent
+                )
+        with server.client() as client:
+            assert client.think(thought("still here")).outcome == "answered"
+        assert server.end() == 0
+        assert server.stderr().count("\n") == 1
 
 
 def test_there_is_nothing_to_get_on_mcps_path(shared):

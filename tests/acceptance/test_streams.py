@@ -66,6 +66,12 @@ def test_with_a_closed_stderr_nothing_of_it_gets_into_the_output(data_dir):
     assert (done.returncode, done.stdout) == (2, "")
 
 
+def test_a_server_whose_output_is_a_file_and_whose_stderr_is_a_pipe_starts(data_dir, tmp_path):
+    for nowhere in ("/dev/null", tmp_path / "output"):
+        done = shell(f"</dev/null >{nowhere}", ["serve", "--no-worker"], data_dir)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_full_disk_under_the_output_is_said_in_one_sentence(imported, data_dir):
     for command in commands(imported):
         done = shell(">/dev/full", command, data_dir)
