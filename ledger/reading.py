@@ -1,6 +1,6 @@
 """A chain read in bounded pages: its shape from the folded chain, its texts from the log."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import cast
@@ -17,6 +17,8 @@ from ledger.steps import Step, Steps
 
 # A page ends with the event that takes it over this: 100 thoughts may have 100 MiB.
 PAGE_BYTES_MAX = 2 * 2**20
+# A page of a chain with more thoughts on branches has only the branches of its own thoughts.
+BRANCHED_THOUGHTS_MAX = 1_000
 # How many thoughts are read at once from a chain's end backwards; each may have over 1 MiB.
 READ_BACK_THOUGHTS = 10
 # More than any so many thoughts have: none of them may be left out.
@@ -62,7 +64,8 @@ class Said:
 class Page:
     """Some thoughts of a chain in order; ``following`` is the sequence the next page starts with.
 
-    ``said`` is None for each when only the structure was wanted.
+    ``said`` is None for each when only the structure was wanted.  ``branches`` has the sequences on
+    each branch, and ``closed`` the outcomes of branches; ``is_part``: both only for these thoughts.
     """
 
     chain_id: UUID
@@ -74,6 +77,7 @@ class Page:
     updated_at: datetime
     branches: Mapping[str, list[int]]
     closed: Mapping[str, str]
+    is_part: bool
     thoughts: list[tuple[Place, Said | None]]
     following: int | None
 
@@ -101,8 +105,22 @@ async def read_page(ledger: Ledger, chain_id: UUID, wanted: Wanted) -> Page:
     started, thoughts = await _read(ledger, chain_id, places, wanted)
     if len(thoughts) < len(places):
         following = places[len(thoughts)].sequence
+    if is_part := sum(map(len, branches.values())) > BRANCHED_THOUGHTS_MAX:
+        branches = _branches_of(place for place, _ in thoughts)
+        closed = {branch: closed[branch] for branch in branches if branch in closed}
     return Page(
-        chain_id, started, status, version, count, *times, branches, closed, thoughts, following
+        chain_id=chain_id,
+        started=started,
+        status=status,
+        version=version,
+        thought_count=count,
+        created_at=times[0],
+        updated_at=times[1],
+        branches=branches,
+        closed=closed,
+        is_part=is_part,
+        thoughts=thoughts,
+        following=following,
     )
 
 
@@ -159,6 +177,14 @@ def _branches(steps: Steps) -> dict[str, list[int]]:
     for sequence, step in enumerate(steps.recorded, start=1):
         if step.branch_id is not None:
             branches.setdefault(step.branch_id, []).append(sequence)
+    return branches
+
+
+def _branches_of(places: Iterable[Place]) -> dict[str, list[int]]:
+    branches: dict[str, list[int]] = {}
+    for place in places:
+        if place.step.branch_id is not None:
+            branches.setdefault(place.step.branch_id, []).append(place.sequence)
     return branches
 
 

@@ -21,6 +21,7 @@ def json_of_page(page: Page) -> dict[str, Any]:
         thoughts=[_thought(place, said) for place, said in page.thoughts],
         branchMap=dict(page.branches),
         closed_branches=dict(page.closed) or None,
+        branchMap_is_of_this_page=page.is_part or None,
         thought_count=page.thought_count,
         version=page.version,
         created_at=_moment(page.created_at),

@@ -536,3 +536,25 @@ def test_without_a_worker_a_list_says_that_it_is_stale(data_dir):
         answer = server.call("list_thought_chains", {})
 
     assert answer.structured == {"count": 0, "chains": [], "stale": True}
+
+
+def test_a_page_of_a_chain_with_many_branches_has_the_branches_of_its_own_thoughts(server):
+    chain = server.call("add_thought", thought("root", 1))["chain_id"]
+    server.call_pipelined(
+        ("branch_thought", branched(chain, f"branch {number}")) for number in range(1_001)
+    )
+    close = {"chain_id": chain, "branch_id": "branch 0", "outcome": "kept"}
+    server.call("close_branch", close)
+
+    first = server.call("get_thought_chain", {"chain_id": chain, "limit": 3})
+    last = server.call("get_thought_chain", {"chain_id": chain, "last": 1})
+
+    assert first["branchMap"] == {"branch 0": [2], "branch 1": [3]}
+    assert first["closed_branches"] == {"branch 0": "kept"}
+    assert first["branchMap_is_of_this_page"] is True
+    assert last["branchMap"] == {"branch 1000": [1_002]}
+    assert "closed_branches" not in last.structured
+
+
+def branched(chain, branch):
+    return {"chain_id": chain, "from_thought_number": 1, "branch_id": branch, "thought": "t"}
