@@ -142,12 +142,13 @@ def postmaster(data_dir):
 
 
 def end_postmaster(data_dir):
+    """Ends it; who still uses it may have started another by now."""
     pid = postmaster(data_dir)
     if pid is None:
         return
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGQUIT)
-        eventually(lambda: postmaster(data_dir) is None, 20, "the end of PostgreSQL")
+        eventually(lambda: postmaster(data_dir) != pid, 20, "the end of PostgreSQL")
 
 
 def children(pid):
