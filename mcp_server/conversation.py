@@ -10,8 +10,8 @@ from ledger.aggregate import Status, ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Decide, Receipt
 from ledger.header import Context
+from mcp_server.chains.inputs import AddInput, StartInput
 from mcp_server.inputs import ThoughtInput, thought_of
-from mcp_server.inputs_chains import AddInput, StartInput
 from mcp_server.thinking import Thinking, answer_of, answer_of_chain, finished, starts_another
 
 # Whose chains the episodes of a session are: the tool's name, as recorded with each.

@@ -6,8 +6,8 @@ from ledger import reasoning
 from ledger.application import Ledger
 from ledger.commands import Decide, Receipt
 from ledger.header import Context
+from mcp_server.chains.inputs import AddInput, StartInput
 from mcp_server.inputs import InputError, ThoughtInput, thought_of
-from mcp_server.inputs_chains import AddInput, StartInput
 from mcp_server.thinking import Thinking, answer_of_chain, finished, starts_another
 
 

@@ -10,8 +10,8 @@ from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Decide, Receipt
 from ledger.header import Context
+from mcp_server.chains.inputs import AddInput, StartInput
 from mcp_server.inputs import ThoughtInput
-from mcp_server.inputs_chains import AddInput, StartInput
 
 
 class Thinking(Protocol):

@@ -9,8 +9,8 @@ from mcp_server.critical.current import CurrentThinking
 from mcp_server.critical.episodes import ConnectionEpisodes, Episodes
 from mcp_server.critical.stateless import StatelessEpisodes
 from mcp_server.inputs import ThoughtInput
+from mcp_server.kodegen.sessions import ConnectionSessions, Sessions, StatelessSessions
 from mcp_server.resources.resource import LedgerResource
-from mcp_server.sessions import ConnectionSessions, Sessions, StatelessSessions
 from mcp_server.stateless import Stateless
 from mcp_server.thinking import Thinking
 from mcp_server.tools.chains import chain_tools

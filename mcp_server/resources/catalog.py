@@ -18,6 +18,7 @@ from mcp_types import (
 from ledger.display import shortened
 from ledger.errors import ChainNotFoundError
 from ledger.header import Context
+from mcp_server.chains.values import cursor_of, to_after
 from mcp_server.inputs import InputError
 from mcp_server.requests import CursorError, Request, Requests, refuse_cursor
 from mcp_server.resources.chains import MARKDOWN, ChainEvents, ChainText
@@ -31,7 +32,6 @@ from mcp_server.resources.resource import (
 )
 from mcp_server.resources.status import LedgerStatus
 from mcp_server.resources.text import on_one_line
-from mcp_server.values import cursor_of, to_after
 from projections.lists import After, ChainFilter, ChainRow
 
 PAGE_CHAINS = 50

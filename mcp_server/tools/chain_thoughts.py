@@ -8,8 +8,7 @@ from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Answer
 from ledger.header import Context
-from mcp_server.inputs import ThoughtInput
-from mcp_server.inputs_chains import (
+from mcp_server.chains.inputs import (
     AddInput,
     BranchInput,
     CloseInput,
@@ -19,7 +18,8 @@ from mcp_server.inputs_chains import (
     parse_close,
     parse_revise,
 )
-from mcp_server.schemas_chains import ADD_THOUGHT, BRANCH, CLOSE_BRANCH, REVISE
+from mcp_server.chains.schemas import ADD_THOUGHT, BRANCH, CLOSE_BRANCH, REVISE
+from mcp_server.inputs import ThoughtInput
 from mcp_server.thinking import Thinking
 from mcp_server.tools.tool import LedgerTool
 

@@ -8,8 +8,7 @@ from ledger.application import Ledger
 from ledger.commands import Receipt
 from ledger.header import Context
 from ledger.reading import read_page
-from mcp_server.inputs import ThoughtInput
-from mcp_server.inputs_chains import (
+from mcp_server.chains.inputs import (
     ListInput,
     MoveInput,
     ReadInput,
@@ -19,9 +18,10 @@ from mcp_server.inputs_chains import (
     parse_read,
     parse_start,
 )
-from mcp_server.schemas_chains import ABANDON, COMPLETE, GET, LIST, PAUSE, RESUME, START
+from mcp_server.chains.pages import json_of_list, json_of_page
+from mcp_server.chains.schemas import ABANDON, COMPLETE, GET, LIST, PAUSE, RESUME, START
+from mcp_server.inputs import ThoughtInput
 from mcp_server.thinking import Thinking
-from mcp_server.tools.chain_pages import json_of_list, json_of_page
 from mcp_server.tools.chain_thoughts import AddThought, BranchThought, CloseBranch, ReviseThought
 from mcp_server.tools.related import RelatedChains
 from mcp_server.tools.tool import LedgerTool

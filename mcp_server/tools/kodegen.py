@@ -16,8 +16,8 @@ from mcp_server.inputs import (
     parse_sequentialthinking,
     to_identifier,
 )
-from mcp_server.kodegen_schemas import DESCRIPTION, OUTPUT_SCHEMA, SCHEMA
-from mcp_server.sessions import Sessions
+from mcp_server.kodegen.schemas import DESCRIPTION, OUTPUT_SCHEMA, SCHEMA
+from mcp_server.kodegen.sessions import Sessions
 from mcp_server.tools.tool import LedgerTool
 
 # The session says where a thought goes, and the original knows no request ids.

@@ -4,10 +4,10 @@ from typing import Any
 
 from ledger.application import Ledger
 from ledger.header import Context
-from mcp_server.inputs_related import RelatedInput, parse_related
-from mcp_server.schemas_chains import RELATED
+from mcp_server.chains.inputs_related import RelatedInput, parse_related
+from mcp_server.chains.pages import present
+from mcp_server.chains.schemas import RELATED
 from mcp_server.thinking import Thinking
-from mcp_server.tools.chain_pages import present
 from mcp_server.tools.tool import LedgerTool
 from projections import search
 from projections.search import ChainSearch

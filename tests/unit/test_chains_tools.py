@@ -7,13 +7,13 @@ from uuid import uuid4
 
 import pytest
 
+from mcp_server.chains.inputs import parse_add, parse_branch, parse_list, parse_revise
+from mcp_server.chains.inputs_related import parse_related
+from mcp_server.chains.values import cursor_of, to_after, to_millionths, to_notes
 from mcp_server.conversation import Conversation
 from mcp_server.inputs import InputError
-from mcp_server.inputs_chains import parse_add, parse_branch, parse_list, parse_revise
-from mcp_server.inputs_related import parse_related
 from mcp_server.tools.chains import chain_tools
 from mcp_server.tools.compat import SEQUENTIALTHINKING
-from mcp_server.values import cursor_of, to_after, to_millionths, to_notes
 from projections.lists import After, ChainLists
 
 PLAIN = {"thought": "t", "nextThoughtNeeded": True, "thoughtNumber": 1, "totalThoughts": 3}

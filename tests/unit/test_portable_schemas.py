@@ -5,7 +5,7 @@ import json
 import pytest
 from mcp_types import ListToolsResult
 
-from mcp_server.schemas_chains import CHAINS_TOOLS
+from mcp_server.chains.schemas import CHAINS_TOOLS
 from mcp_server.tools.compat import SEQUENTIALTHINKING
 from mcp_server.tools.critical import CRITICALTHINKING
 from mcp_server.tools.kodegen import SEQUENTIAL_THINKING

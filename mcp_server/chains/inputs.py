@@ -11,6 +11,7 @@ from ledger.events import Outcome
 from ledger.reading import Wanted
 from ledger.reasoning import BranchThought, Reference
 from ledger.thought import Thought
+from mcp_server.chains.values import to_after, to_choice, to_millionths, to_name, to_note, to_notes
 from mcp_server.inputs import (
     Arguments,
     InputError,
@@ -23,7 +24,6 @@ from mcp_server.inputs import (
     to_thought,
     to_uuid,
 )
-from mcp_server.values import to_after, to_choice, to_millionths, to_name, to_note, to_notes
 from projections.lists import LIST_CHAINS_MAX, ChainFilter
 
 LIST_CHAINS_DEFAULT = 20

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from ledger.aggregate import Status
+from mcp_server.chains.values import list_of_text, to_choice
 from mcp_server.inputs import (
     Arguments,
     InputError,
@@ -13,7 +14,6 @@ from mcp_server.inputs import (
     to_integer,
     to_thought,
 )
-from mcp_server.values import list_of_text, to_choice
 from projections.search import RELATED_CHAINS_MAX, RelatedFilter
 
 RELATED_CHAINS_DEFAULT = 10

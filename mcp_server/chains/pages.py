@@ -5,7 +5,7 @@ from typing import Any
 
 from ledger.confidence import MILLION
 from ledger.reading import Page, Place, Said
-from mcp_server.values import cursor_of
+from mcp_server.chains.values import cursor_of
 from projections.lists import ChainPage, ChainRow
 
 

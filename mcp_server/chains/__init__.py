@@ -1,0 +1,1 @@
+"""The contract of the toolset ``chains``: its schemas, its arguments, and chains as JSON."""

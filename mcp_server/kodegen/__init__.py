@@ -1,0 +1,1 @@
+"""The contract of the toolset ``kodegen``, and its sessions."""
