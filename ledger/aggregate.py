@@ -308,7 +308,10 @@ class ThoughtChain(BaseAggregate[UUID]):
         if parent_id is None or not self.steps.is_abandoned(parent_id):
             return thought
         if revised_id is None or self.steps.is_abandoned(revised_id):
-            raise ThoughtAbandonedError(self.id, self.steps.of(parent_id).thought_number)
+            live = self.steps.last_live()
+            raise ThoughtAbandonedError(
+                self.id, self.steps.of(parent_id).thought_number, live and live.thought_number
+            )
         return replace(thought, parent_thought_id=revised_id)
 
     def _check_thought(self, thought_id: UUID, thought: Thought) -> None:

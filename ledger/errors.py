@@ -87,16 +87,36 @@ class ReferenceOutOfRangeError(LedgerError):
         self.length = length
 
 
+class BranchOriginMissingError(LedgerError):
+    """A branch is to be opened, and nobody says where."""
+
+    def __init__(self, chain_id: UUID, branch_id: str) -> None:
+        super().__init__(
+            f"chain {chain_id} has no branch {branch_id!r} yet; say where it leaves from: "
+            "from_thought_number or thought_id"
+        )
+        self.chain_id = chain_id
+        self.branch_id = branch_id
+
+
 class ThoughtAbandonedError(LedgerError):
     """A thought would hang under one that was given up."""
 
-    def __init__(self, chain_id: UUID, thought_number: int) -> None:
+    def __init__(self, chain_id: UUID, thought_number: int, live_number: int | None) -> None:
+        """*live_number* is that of the last thought that was not given up, if there is one."""
+        advice = (
+            "nothing in this chain is live any more; start another with thought 1"
+            if live_number is None
+            else f"revise thought {live_number}, the last live one, or branch from it under a new "
+            "branch id"
+        )
         super().__init__(
-            f"thought {thought_number} of chain {chain_id} was given up as a dead end and takes "
-            "nothing after it; revise a live thought, or branch from one under a new branch id"
+            f"thought {thought_number} of chain {chain_id}, or one above it, was given up as a "
+            f"dead end and takes nothing after it; {advice}"
         )
         self.chain_id = chain_id
         self.thought_number = thought_number
+        self.live_number = live_number
 
 
 class StaleVersionError(LedgerError):

@@ -202,7 +202,7 @@ def _sequences(
 
 def _places(steps: Steps, sequences: list[int] | range) -> list[Place]:
     revised_by = _revised_by(steps)
-    abandoned = _abandoned(steps)
+    abandoned = steps.abandoned()
     places: list[Place] = []
     for sequence in sequences:
         step = steps.recorded[sequence - 1]
@@ -227,13 +227,3 @@ def _revised_by(steps: Steps) -> dict[UUID, int]:
         for sequence, step in enumerate(steps.recorded, start=1)
         if step.revises_thought_id is not None
     }
-
-
-def _abandoned(steps: Steps) -> set[UUID]:
-    """The dead ends and all that hangs under them: a parent comes before its children."""
-    abandoned: set[UUID] = set()
-    if steps.given_up:
-        for step in steps.recorded:
-            if step.thought_id in steps.given_up or step.parent_thought_id in abandoned:
-                abandoned.add(step.thought_id)
-    return abandoned

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 from ledger.aggregate import Status, ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Answer, Decide, Receipt, title_of
-from ledger.errors import ChainNotFoundError
+from ledger.errors import BranchOriginMissingError, ChainNotFoundError
 from ledger.events import Outcome
 from ledger.header import Context
 from ledger.limits import INTEGER_MAX
@@ -135,17 +135,24 @@ async def revise(
 
 
 async def branch(
-    ledger: Ledger, context: Context, chain_id: UUID, reference: Reference, said: BranchThought
+    ledger: Ledger,
+    context: Context,
+    chain_id: UUID,
+    reference: Reference | None,
+    said: BranchThought,
 ) -> Receipt:
-    """Open a branch at a thought with its first thought, or go on with a branch that is open.
+    """Open a branch at a thought with its first thought, or go on with a branch that is there.
 
-    Raises ThoughtNotFoundError, ThoughtAbandonedError, and what ``Ledger.think`` raises.
+    Raises BranchOriginMissingError, ThoughtNotFoundError, ThoughtAbandonedError, and what
+    ``Ledger.think`` raises.
     """
 
     def decide(chain: ThoughtChain) -> Answer:
-        origin = chain.steps.of(chain.find_thought(reference))
+        origin = None if reference is None else chain.steps.of(chain.find_thought(reference))
         head = chain.steps.heads.get(said.branch_id)
         before = origin if head is None else chain.steps.of(head)
+        if before is None:
+            raise BranchOriginMissingError(chain_id, said.branch_id)
         number = said.thought_number or min(before.thought_number + 1, INTEGER_MAX)
         thought = Thought(
             text=said.text,
@@ -153,13 +160,13 @@ async def branch(
             total_thoughts=max(said.total_thoughts or _estimate(chain), number),
             next_thought_needed=said.next_thought_needed,
             branch_id=said.branch_id,
-            branch_from_thought_number=origin.thought_number,
-            branch_from_thought_id=origin.thought_id,
+            branch_from_thought_number=origin and origin.thought_number,
+            branch_from_thought_id=origin and origin.thought_id,
         )
         return {**_added(chain, thought, _place), "branch_id": said.branch_id}
 
     return await ledger.change(
-        context, chain_id, "branch", decide, said=[str(reference), asdict(said)]
+        context, chain_id, "branch", decide, said=[str(reference or ""), asdict(said)]
     )
 
 

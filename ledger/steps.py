@@ -76,6 +76,21 @@ class Steps:
             above = self.recorded[sequence - 1].parent_thought_id
         return False
 
+    def abandoned(self) -> set[UUID]:
+        """The dead ends and all that hangs under them: a parent comes before its children."""
+        abandoned: set[UUID] = set()
+        if self.given_up:
+            for step in self.recorded:
+                if step.thought_id in self.given_up or step.parent_thought_id in abandoned:
+                    abandoned.add(step.thought_id)
+        return abandoned
+
+    def last_live(self) -> Step | None:
+        """The latest thought that was not given up, on whatever branch."""
+        abandoned = self.abandoned()
+        live = (step for step in reversed(self.recorded) if step.thought_id not in abandoned)
+        return next(live, None)
+
     def add(self, event: ThoughtEvent) -> None:
         branch_id = event.branch_id
         revises = isinstance(event, ThoughtRevised | ThoughtBranched)

@@ -14,10 +14,11 @@ import ledger.cli
 import projections.cli
 from ledger.limits import ID_CHARACTERS_MAX, recordable_name
 from ledger.options import DatabaseUrl, DataDir, settings_of
+from ledger.settings import DATABASE_URL_VARIABLE
 from mcp_server.choice import TOOLSETS, TOOLSETS_DEFAULT, Choice
 from mcp_server.client_config import Client, own_command, snippet, where
 from mcp_server.version import package_version
-from mcp_server.web.options import HttpOptions
+from mcp_server.web.options import HOST, PATH, PORT, HttpOptions
 from mcp_server.wire import Wire
 
 
@@ -109,15 +110,26 @@ def serve(
         typer.Option(help="Serve one agent over stdin and stdout, or many over HTTP."),
     ] = Transport.STDIO,
     host: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="HTTP: the address to listen on.  Others than this machine's own need tokens."
+            help="HTTP: the address to listen on, by default 127.0.0.1.  Others than this "
+            "machine's own need tokens.",
+            show_default=False,
         ),
-    ] = "127.0.0.1",
+    ] = None,
     port: Annotated[
-        int, typer.Option(min=0, max=65_535, help="HTTP: the port; 0 takes a free one.")
-    ] = 8765,
-    path: Annotated[str, typer.Option(help="HTTP: the path of MCP.")] = "/mcp",
+        int | None,
+        typer.Option(
+            min=0,
+            max=65_535,
+            help="HTTP: the port, by default 8765; 0 takes a free one.",
+            show_default=False,
+        ),
+    ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option(help="HTTP: the path of MCP, by default /mcp.", show_default=False),
+    ] = None,
     allowed_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -161,15 +173,17 @@ def serve(
 
         http = HttpOptions.read(
             os.environ,
-            host=host,
-            port=port,
-            path=path,
+            host=HOST if host is None else host,
+            port=PORT if port is None else port,
+            path=PATH if path is None else path,
             allowed_hosts=allowed_host or [],
             tokens_file=tokens_file,
         )
         raise typer.Exit(run_http(settings, options, http))
-    if allowed_host or tokens_file:
-        raise typer.BadParameter("--allowed-host and --tokens-file are for --transport http")
+    if any(option is not None for option in (host, port, path, allowed_host, tokens_file)):
+        raise typer.BadParameter(
+            "--host, --port, --path, --allowed-host and --tokens-file are for --transport http"
+        )
     if os.isatty(wire.input_fd):
         print("waiting for an MCP client on standard input; Ctrl-D ends it", file=sys.stderr)
     raise typer.Exit(run(settings, options, wire))
@@ -190,11 +204,17 @@ def config(
     The snippet goes to standard output, where to put it to standard error.  A database URL is
     better given to the client as an environment variable when it holds a password.
     """
+    # A desktop application has not the environment of this shell: what is set here is told.
+    settings = settings_of(data_dir, database_url)
+    named = {"session": session, "actor": settings.actor, "database-url": database_url}
     command = [*own_command(), "serve"]
-    for option, value in (("session", session), ("database-url", database_url)):
+    for option, value in named.items():
         command += [f"--{option}", value] if value else []
-    command += ["--data-dir", str(data_dir.absolute())] if data_dir else []
+    if settings.data_dir is not None and settings.database_url is None:
+        command += ["--data-dir", str(settings.data_dir.absolute())]
     print(f"# {where(client, command)}", file=sys.stderr)
+    if settings.database_url is not None and database_url is None:
+        print(f"# and set {DATABASE_URL_VARIABLE} in the client's environment", file=sys.stderr)
     print(snippet(client, command))
 
 

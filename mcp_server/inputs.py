@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 from uuid import UUID
 
+from ledger.display import shortened
 from ledger.limits import ID_CHARACTERS_MAX, INTEGER_MAX, THOUGHT_BYTES_MAX, recordable
 from ledger.thought import Thought
 
 ECHO_CHARACTERS_MAX = 40
+UNREAD_NAMED_MAX = 5
 
 # White space and line ends of ECMAScript, which is not quite what str.strip() takes away.
 JS_SPACES = (
@@ -139,6 +141,7 @@ class Arguments:
     def __init__(self, arguments: Mapping[str, object]) -> None:
         self._arguments = arguments
         self._problems: list[tuple[str, str]] = []
+        self._read: set[str] = set()
 
     def require(
         self, field: str, parse: Callable[[str, object], Parsed], *, placeholder: Parsed
@@ -166,8 +169,17 @@ class Arguments:
         if self._problems:
             raise InputError(*self._problems)
 
+    def unread(self) -> list[str]:
+        """A warning when there are arguments that no field has asked for."""
+        names = [shortened(name) for name in self._arguments if name not in self._read]
+        if not names:
+            return []
+        more = " and others" if len(names) > UNREAD_NAMED_MAX else ""
+        return [f"not known here and not used: {', '.join(names[:UNREAD_NAMED_MAX])}{more}"]
+
     def _name(self, field: str) -> str:
         alias = ALIASES.get(field)
+        self._read |= {field, alias or field}
         if alias is not None and alias in self._arguments and self._arguments.get(field) is None:
             return alias
         return field
@@ -203,7 +215,7 @@ def to_text(field: str, value: object, bytes_max: int) -> str:
     text = _to_unicode(field, value)
     size = len(text.encode())
     if size > bytes_max:
-        raise InputError((field, f"is {size} bytes long, the limit is {bytes_max}; split it up"))
+        raise InputError((field, f"is {size} bytes long, the limit is {bytes_max}; shorten it"))
     return text
 
 

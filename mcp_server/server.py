@@ -52,10 +52,14 @@ CACHED: dict[CacheableMethod, CacheHint] = {
     "resources/read": MOVING,
 }
 
-INSTRUCTIONS = """\
+KEPT = "A chain can be read as thought-chain://CHAIN_ID."
+INSTRUCTIONS = f"""\
 A durable ledger of reasoning. Record each step with a tool for thinking; every thought, revision \
 and branch is kept for ever and can be replayed. Where an answer names a chain_id or session_id, \
-pass it to go on there later. A chain can be read as thought-chain://CHAIN_ID."""
+pass it to go on there later. {KEPT}"""
+INSTRUCTIONS_TO_READ = f"""\
+A durable ledger of reasoning, here to be read only: every thought, revision and branch that \
+agents have recorded. {KEPT}"""
 
 logger = logging.getLogger(__name__)
 
@@ -134,7 +138,7 @@ def build_server(
         NAME,
         version=package_version(),
         title="Thought Ledger",
-        instructions=INSTRUCTIONS,
+        instructions=_instructions(tools),
         cache_hints=CACHED,
         lifespan=pushes.lifespan,
         on_list_tools=list_tools,
@@ -176,6 +180,11 @@ class LedgerServer(Server[Any]):
             if capability is not None:
                 capability.list_changed = False
         return said
+
+
+def _instructions(tools: Sequence[LedgerTool]) -> str:
+    only_read = all(records_nothing(tool.definition) for tool in tools)
+    return INSTRUCTIONS_TO_READ if only_read else INSTRUCTIONS
 
 
 def _refusal(sentence: str) -> CallToolResult:

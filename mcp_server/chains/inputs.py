@@ -87,10 +87,10 @@ class ReviseInput:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BranchInput:
-    """One call of ``branch_thought``."""
+    """One call of ``branch_thought``; one that goes on with a branch need not say where it is."""
 
     chain_id: UUID
-    reference: Reference
+    reference: Reference | None
     thought: BranchThought
     request_id: str | None
 
@@ -142,7 +142,10 @@ def parse_add(arguments: Mapping[str, object]) -> AddInput:
         thought=thought,
         session_id=session_id,
         expected_version=expected_version,
-        warnings=tuple(_warnings(said, half_branch=_is_half_a_branch(arguments))),
+        warnings=(
+            *_warnings(said, half_branch=_is_half_a_branch(arguments)),
+            *given.unread(),
+        ),
         request_id=said.request_id,
     )
 
@@ -226,7 +229,7 @@ def parse_branch(arguments: Mapping[str, object]) -> BranchInput:
     given.refuse_problems()
     return BranchInput(
         chain_id=chain_id,
-        reference=_required(reference, "from_thought_number"),
+        reference=reference,
         thought=thought,
         request_id=request_id,
     )

@@ -55,6 +55,8 @@ class Advice:
                 "`thought-ledger serve --toolsets compat,chains` offers some."
             )
         going_on = f"go on with {tool}: {_next_thought(chain, branch_id)}"
+        if (dead_end := _dead_end(chain, branch_id)) is not None:
+            going_on = dead_end
         if branch_id is not None and branch_id in chain.closed:
             return (
                 f"The branch is closed ({chain.closed[branch_id]}) and takes nothing more: go on "
@@ -76,6 +78,20 @@ class Advice:
         if tool in self._offered:
             return step.format(tool)
         return step.format(otherwise) if otherwise else ""
+
+
+def _dead_end(chain: ThoughtChain, branch_id: str | None) -> str | None:
+    """What to do when the last thought was given up; None when it was not."""
+    head = chain.steps.heads.get(branch_id)
+    if head is None or not chain.steps.is_abandoned(head):
+        return None
+    live = chain.steps.last_live()
+    if live is None:
+        return "start another chain with thought 1, for all its thoughts were given up"
+    return (
+        f"revise thought {live.thought_number}, the last one that was not given up, or branch from "
+        "it under a new branch id"
+    )
 
 
 def _next_thought(chain: ThoughtChain, branch_id: str | None) -> str:

@@ -5,7 +5,7 @@ import re
 import pydantic_core
 from mcp_types import INVALID_REQUEST, JSONRPCRequest
 from starlette.datastructures import Headers
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mcp_server.frames import Refusal, mended, read_frame
@@ -23,14 +23,17 @@ class Bodies:
     """
 
     def __init__(self, app: ASGIApp, path: str, bytes_max: int) -> None:
-        """A body of more than *bytes_max* is handed on as it comes, to be refused."""
+        """A body of more than *bytes_max* is refused, without being read to its end."""
         self._app = app
         self._path = path
         self._bytes_max = bytes_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._is_message(scope) or self._is_too_large(scope):
+        if not self._is_message(scope):
             await self._app(scope, receive, send)
+            return
+        if self._is_too_large(scope):
+            await self._refuse_size(scope, receive, send)
             return
         body, more = bytearray(), True
         while more and len(body) <= self._bytes_max:
@@ -39,14 +42,19 @@ class Bodies:
                 return
             body += message.get("body", b"")
             more = message.get("more_body", False)
-        content = bytes(body)
-        if not more:
-            content = _mended(content)
-            if (refusal := _refusal(content)) is not None:
-                response = Response(refusal.encode(), 400, media_type="application/json")
-                await response(scope, receive, send)
-                return
-        await self._app(scope, _after(content, receive, more=more), send)
+        if len(body) > self._bytes_max:
+            await self._refuse_size(scope, receive, send)
+            return
+        content = _mended(bytes(body))
+        if (refusal := _refusal(content)) is not None:
+            response = Response(refusal.encode(), 400, media_type="application/json")
+            await response(scope, receive, send)
+            return
+        await self._app(scope, _after(content, receive), send)
+
+    async def _refuse_size(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sentence = f"a message has at most {self._bytes_max} bytes here; send less at once\n"
+        await PlainTextResponse(sentence, 413)(scope, receive, send)
 
     def _is_message(self, scope: Scope) -> bool:
         return (scope["type"], scope.get("method"), scope.get("path")) == (
@@ -84,9 +92,9 @@ def _mended(body: bytes) -> bytes:
     return mended(body).encode() if SURROGATE_ESCAPE.search(body) else body
 
 
-def _after(body: bytes, receive: Receive, *, more: bool) -> Receive:
+def _after(body: bytes, receive: Receive) -> Receive:
     """Receives what was read already, then what comes."""
-    read: list[Message] = [{"type": "http.request", "body": body, "more_body": more}]
+    read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive_on() -> Message:
         return read.pop() if read else await receive()

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from ledger.errors import LedgerError
 from mcp_server.web.tokens import TOKENS_VARIABLE, Tokens, tokens_of_file
 
+HOST, PORT, PATH = "127.0.0.1", 8765, "/mcp"
 HEALTHZ, READYZ, METRICS = "/healthz", "/readyz", "/metrics"
 
 
@@ -20,9 +21,9 @@ class HttpOptionError(LedgerError):
 class HttpOptions:
     """How ``serve`` listens."""
 
-    host: str = "127.0.0.1"
-    port: int = 8765
-    path: str = "/mcp"
+    host: str = HOST
+    port: int = PORT
+    path: str = PATH
     allowed_hosts: tuple[str, ...] = ()
     tokens: Tokens = field(default_factory=Tokens)
     # Sessions of the older protocol, in which a server may ask its client.  No tool of ours does,

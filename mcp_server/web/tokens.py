@@ -21,6 +21,7 @@ from mcp_server.door import SCOPES, Caller
 
 TOKENS_VARIABLE = "THOUGHT_LEDGER_TOKENS"
 FILE_BYTES_MAX = 2**20
+TOKEN_CHARACTERS_MIN = 12
 # Anything for others, and writing for the group.
 MODE_FORBIDDEN = stat.S_IRWXO | stat.S_IWGRP
 HASHED = re.compile(r"sha256:([0-9a-fA-F]{64})")
@@ -101,6 +102,11 @@ def _scopes(names: Iterable[str], where: str) -> frozenset[str]:
 
 def _digest(token: str, where: str) -> bytes:
     if not token.startswith("sha256:"):
+        if len(token) < TOKEN_CHARACTERS_MIN:
+            raise TokensError(
+                f"{where}: a token has at least {TOKEN_CHARACTERS_MIN} characters; "
+                "`openssl rand -hex 32` makes one"
+            )
         return hashlib.sha256(token.encode()).digest()
     hashed = HASHED.fullmatch(token)
     if hashed is None:

@@ -200,6 +200,34 @@ def test_branch_thought(server, chain):
     assert page["branchMap"] == {"b": [4, 5]}
 
 
+def test_a_branch_that_is_there_is_gone_on_with_without_saying_where_it_leaves(server, chain):
+    where = {"chain_id": chain, "branch_id": "b"}
+    nowhere = server.call("branch_thought", {**where, "thought": "from where?"})
+    server.call("branch_thought", {**where, "from_thought_number": 1, "thought": "instead"})
+
+    again = server.call("branch_thought", {**where, "thought": "then"})
+
+    assert_refused(nowhere, "from_thought_number")
+    assert again["thought_number"] == 3
+    assert [t["parent"] for t in read(server, chain, branch_id="b")["thoughts"]] == [1, 4]
+
+
+def test_an_argument_nobody_knows_is_warned_of(server, chain):
+    answer = add(server, chain, "t", 4, expectVersion=1, thoughtColour="red")
+
+    assert answer["warnings"] == ["not known here and not used: 'expectVersion', 'thoughtColour'"]
+
+
+def test_after_a_dead_end_the_refusal_says_how_to_go_on(server, chain):
+    server.call("abandon_thought_chain", {"chain_id": chain, "thought_number": 3})
+    after_some = add(server, chain, "next", 4)
+    server.call("abandon_thought_chain", {"chain_id": chain, "thought_number": 1})
+    after_all = add(server, chain, "next", 4)
+
+    assert_refused(after_some, "revise thought 2")
+    assert_refused(after_all, "start another with thought 1")
+
+
 @pytest.mark.parametrize("outcome", ["kept", "merged", "abandoned"])
 def test_close_branch(server, chain, outcome):
     where = {"chain_id": chain, "branch_id": "b"}

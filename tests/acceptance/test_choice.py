@@ -89,3 +89,19 @@ def test_a_choice_that_makes_no_sense_is_refused_before_anything_starts(tmp_path
     assert_cannot_answer(refused)
     assert is_one_clear_sentence(refused.stderr.strip())
     assert not directory.exists()
+
+
+@pytest.mark.parametrize("option", [("--host", "0.0.0.0"), ("--port", "80"), ("--path", "/mcp")])
+def test_an_option_for_http_is_refused_over_stdio(tmp_path, option):
+    refused = run("serve", *option, "--data-dir", tmp_path / "data")
+
+    assert_cannot_answer(refused)
+    assert "--transport http" in refused.stderr
+
+
+def test_who_may_only_read_is_not_told_to_record(shared_data_dir):
+    with Server(shared_data_dir, "--read-only") as reader, Server(shared_data_dir) as writer:
+        told, other = (s.initialize()["instructions"] for s in (reader, writer))
+
+    assert "Record" not in told
+    assert "Record" in other

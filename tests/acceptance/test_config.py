@@ -41,6 +41,22 @@ def test_what_a_snippet_starts_is_a_server_that_shakes_hands(client, data_dir):
     assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "thought-ledger"
 
 
+def test_what_the_environment_says_is_told_to_a_client_that_does_not_have_it(tmp_path):
+    env = {"THOUGHT_LEDGER_DATA_DIR": str(tmp_path), "THOUGHT_LEDGER_ACTOR": "eve"}
+
+    done = run("config", "claude-desktop", env=env)
+
+    (server,) = json.loads(done.stdout)["mcpServers"].values()
+    assert server["args"] == ["serve", "--actor", "eve", "--data-dir", str(tmp_path)]
+
+
+def test_a_database_url_of_the_environment_is_not_printed():
+    done = run("config", "cursor", env={"THOUGHT_LEDGER_DATABASE_URL": "postgresql://u:pw@h/d"})
+
+    assert "pw" not in done.stdout + done.stderr
+    assert "THOUGHT_LEDGER_DATABASE_URL" in done.stderr
+
+
 def test_vscode_calls_its_servers_by_another_key():
     assert set(json.loads(run_well("config", "vscode"))) == {"servers"}
     assert set(json.loads(run_well("config", "cursor"))) == {"mcpServers"}

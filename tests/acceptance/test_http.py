@@ -288,25 +288,29 @@ def test_the_tokens_name_is_the_actor(guarded, shared_data_dir):
 
 
 def test_tokens_from_the_environment_stay_out_of_other_processes(data_dir):
-    env = {"THOUGHT_LEDGER_TOKENS": "env read,write env-secret"}
-    with HttpServer(data_dir, env=env) as server, server.client(token="env-secret") as client:
+    env = {"THOUGHT_LEDGER_TOKENS": "env read,write environment-secret"}
+    with (
+        HttpServer(data_dir, env=env) as server,
+        server.client(token="environment-secret") as client,
+    ):
         eventually(lambda: client.get("/readyz").status == 200, what="a database that answers")
         with server.client() as stranger:
             assert stranger.get("/readyz").status == 401
         eventually(lambda: children(server.process.pid), what="the worker")
         for pid in [*children(server.process.pid), postmaster(data_dir)]:
-            assert b"env-secret" not in Path(f"/proc/{pid}/environ").read_bytes()
+            assert b"environment-secret" not in Path(f"/proc/{pid}/environ").read_bytes()
 
 
 @pytest.mark.parametrize(
     ("text", "mode"),
     [
-        ("a read,write secret", 0o644),
-        ("a read,write secret", 0o620),
+        ("a read,write a-long-secret", 0o644),
+        ("a read,write a-long-secret", 0o620),
         ("a read,write", 0o600),
-        ("a read,fly secret", 0o600),
+        ("a read,fly a-long-secret", 0o600),
         ("a read sha256:12", 0o600),
-        ("a read secret\nb write secret", 0o600),
+        ("a read short", 0o600),
+        ("a read one-secret-of-two\nb write one-secret-of-two", 0o600),
         ("# nobody", 0o600),
     ],
 )
@@ -331,7 +335,8 @@ def test_a_body_over_4_mib_is_413_and_the_server_goes_on(shared):
         client.connection.putheader("Content-Type", "application/json")
         client.connection.putheader("Content-Length", str(4 * 2**20 + 1))
         client.connection.endheaders()
-        assert client.connection.getresponse().status == 413
+        response = client.connection.getresponse()
+        assert (response.status, str(4 * 2**20) in response.read().decode()) == (413, True)
     with socket.create_connection((shared.host, shared.port), timeout=30) as raw:
         raw.sendall(
             b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -468,7 +473,7 @@ def test_a_port_in_use_is_one_sentence(shared, tmp_path):
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no-such-host.invalid", "", "a..b"])
 def test_a_host_that_is_not_ours_is_one_sentence(tmp_path, host):
-    env = {"THOUGHT_LEDGER_TOKENS": "a read secret"}
+    env = {"THOUGHT_LEDGER_TOKENS": "a read a-long-secret"}
 
     assert_cannot_answer(refused(tmp_path, "--host", host, "--port", 0, env=env))
 

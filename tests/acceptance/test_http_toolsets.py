@@ -9,7 +9,7 @@ from tests.acceptance.product import is_one_clear_sentence, replay, texts
 ALL = ("--toolsets", "compat,chains,critical,kodegen")
 TOKENS = """
 alice  read,write  alices-secret
-bob    read,write  bobs-secret
+bob    read,write  bobs-own-secret
 reader read        readers-secret
 """
 
@@ -133,7 +133,10 @@ def test_a_token_that_reads_may_read_and_not_write(guarded):
 
 
 def test_an_episode_is_found_within_its_token(guarded):
-    with guarded.client(token="alices-secret") as alice, guarded.client(token="bobs-secret") as bob:
+    with (
+        guarded.client(token="alices-secret") as alice,
+        guarded.client(token="bobs-own-secret") as bob,
+    ):
         lengths = [
             [client.call("criticalthinking", doubted(n))["thoughtHistoryLength"] for n in (1, 2)]
             for client in (alice, bob)
@@ -145,12 +148,12 @@ def test_an_episode_is_found_within_its_token(guarded):
 def test_the_current_episode_of_a_token_is_read_through_another_process(
     guarded, shared_data_dir, tokens
 ):
-    with guarded.client(token="bobs-secret") as bob:
+    with guarded.client(token="bobs-own-secret") as bob:
         bob.call("criticalthinking", doubted(1, text="first episode", episodeId="first"))
         bob.call("criticalthinking", doubted(1, text="latest episode", episodeId="latest"))
 
     with HttpServer(shared_data_dir, *ALL, *tokens) as other:
-        with other.client(token="bobs-secret") as bob:
+        with other.client(token="bobs-own-secret") as bob:
             his = current_thinking(bob)
         with other.client(token="readers-secret") as reader:
             nothing = current_thinking(reader)

@@ -137,6 +137,22 @@ def test_a_closed_branch_is_not_gone_on_with(ledger):
     assert "go on with add_thought" not in text
 
 
+@pytest.mark.parametrize(
+    ("given_up", "words"),
+    [(3, "revise thought 2, the last one that was not given up"), (1, "start another chain")],
+)
+def test_after_a_dead_end_the_next_step_is_one_that_is_taken(ledger, given_up, words):
+    async def give_up_and_ask(client):
+        chain_id = await a_chain(client, "one", "two", "three")
+        await call(client, "abandon_thought_chain", chain_id=chain_id, thought_number=given_up)
+        return await filled(client, "resume_chain", chain_id=chain_id)
+
+    (text,) = talk(ledger, give_up_and_ask)
+
+    assert words in text
+    assert "thoughtNumber 4" not in text
+
+
 def test_a_chain_without_thoughts_is_begun(ledger):
     async def start_and_ask(client):
         return await filled(client, "resume_chain", chain_id=await a_chain(client))
