@@ -49,8 +49,12 @@ class AppendRefusedError(LedgerError):
     """The database refused an append; nothing of it was recorded."""
 
     def __init__(self, error: psycopg.Error) -> None:
-        reason = error.diag.message_primary or type(error).__name__
-        super().__init__(f"the database refused to record this ({reason}); nothing was recorded")
+        if isinstance(error, psycopg.errors.DiskFull):
+            sentence = "the disk of the database is full, and nothing was recorded; make room"
+        else:
+            reason = error.diag.message_primary or type(error).__name__
+            sentence = f"the database refused to record this ({reason}); nothing was recorded"
+        super().__init__(sentence)
         self.sqlstate = error.sqlstate
 
 

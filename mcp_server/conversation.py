@@ -1,7 +1,7 @@
 """What one connection is thinking about: its current chain, its history and its branches."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -210,14 +210,11 @@ class Conversation(Thinking):
     async def _restore(self, ledger: Ledger) -> None:
         if not self._to_restore:
             return
-        chains = [await ledger.chain(i) for i in await ledger.session_chains(self._session_id)]
-        # An episode has its own tool, whose thoughts this conversation does not count either.
-        chains = [chain for chain in chains if chain.source != CRITICAL_SOURCE]
+        chains = await chains_of(ledger, self._session_id)
         for chain in chains:
             self._adopt(chain)
         if chains:
-            unfinished = [c for c in chains if c.status in (Status.ACTIVE, Status.PAUSED)]
-            self._current = (unfinished or chains)[-1].id
+            self._current = current_of(chains).id
         self._to_restore = False
 
     def _adopt(self, chain: ThoughtChain) -> None:
@@ -226,6 +223,19 @@ class Conversation(Thinking):
             self._untouched.add(chain.id)
         self._history_length += chain.thought_count
         self._branches |= dict.fromkeys(chain.branches)
+
+
+async def chains_of(ledger: Ledger, session_id: str) -> list[ThoughtChain]:
+    """The chains of a session, oldest first."""
+    chains = [await ledger.chain(i) for i in await ledger.session_chains(session_id)]
+    # An episode has its own tool, whose thoughts the others do not count either.
+    return [chain for chain in chains if chain.source != CRITICAL_SOURCE]
+
+
+def current_of(chains: Sequence[ThoughtChain]) -> ThoughtChain:
+    """The chain a session goes on with: its latest that is not ended, else its latest."""
+    unfinished = [c for c in chains if c.status in (Status.ACTIVE, Status.PAUSED)]
+    return (unfinished or chains)[-1]
 
 
 def _branch(branch_id: str | None) -> dict[str, None]:

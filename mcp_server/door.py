@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from ledger.errors import LedgerError
+
 READ, WRITE, ADMIN = "read", "write", "admin"
 SCOPES = frozenset({READ, WRITE, ADMIN})
 
@@ -38,6 +40,10 @@ class Door(Protocol):
         """A call was answered; *outcome* is answered, refused or failed."""
         ...
 
+    def told(self, error: LedgerError) -> LedgerError:
+        """What the caller is to know of an error, which may speak of this machine."""
+        ...
+
 
 class OpenDoor(Door):
     """The door of stdio: who started the process may do everything, and nobody counts."""
@@ -49,3 +55,6 @@ class OpenDoor(Door):
 
     def took(self, tool: str, outcome: str, seconds: float) -> None:
         pass
+
+    def told(self, error: LedgerError) -> LedgerError:
+        return error

@@ -54,7 +54,7 @@ class Requests:
         except InputError as refusal:
             raise MCPError(INVALID_PARAMS, str(refusal)) from None
         except LedgerError as refusal:
-            raise MCPError(INTERNAL_ERROR, str(refusal)) from None
+            raise MCPError(INTERNAL_ERROR, str(self.door.told(refusal))) from None
         except Exception:
             error_id = uuid4().hex[:8]
             logger.exception("error %s in %s", error_id, request.method)

@@ -113,8 +113,10 @@ def build_server(
             said = tool.parse(params.arguments or {})
             context = context_of(request, caller, actor, said.request_id)
             return "answered", _result(await tool.run(await source.get(), context, said))
-        except (InputError, LedgerError) as refusal:
+        except InputError as refusal:
             return "refused", _refusal(tool.refusal(refusal))
+        except LedgerError as refusal:
+            return "refused", _refusal(tool.refusal(door.told(refusal)))
         # The last door before the client: the SDK would send it whatever the exception says.
         except Exception:
             error_id = uuid4().hex[:8]

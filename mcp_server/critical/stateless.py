@@ -6,6 +6,7 @@ import orjson
 
 from ledger.application import Ledger
 from ledger.episodes import Episode
+from ledger.errors import LedgerError
 from ledger.events import ChainStarted
 from ledger.header import Context
 from mcp_server.conversation import CRITICAL_SOURCE
@@ -16,9 +17,7 @@ from mcp_server.thinking import starts_another
 from mcp_server.tools.tool import Narrated
 from projections.lists import ChainFilter, ChainLists
 
-# Of those who need no token.
-OPEN_SESSION = "http"
-# Other tools' chains may be under a token's name as well; so many of its latest are looked at.
+# Who adds chains of other tools to the session of a token's episodes means to; so many are passed.
 CURRENT_CHAINS_MAX = 20
 NAME_NAMESPACE = UUID("2d6f7c3e-0a8a-5d0f-9c39-6a2b7f0f1f55")
 
@@ -33,6 +32,16 @@ class EpisodeUnnamedError(InputError):
             "episodeId"
         )
         super().__init__(("episodeId", problem))
+
+
+class EpisodesBehindError(LedgerError):
+    """Which episode is the latest is not known now."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the list of chains is behind the log, so it is not known which episode is the latest; "
+            "try again in a moment, with a worker running"
+        )
 
 
 class StatelessEpisodes(Episodes):
@@ -52,12 +61,14 @@ class StatelessEpisodes(Episodes):
     async def current(self, ledger: Ledger, context: Context) -> Episode | None:
         if context.principal is None:
             return None
-        wanted = ChainFilter(session_id=context.principal, limit=CURRENT_CHAINS_MAX)
+        wanted = ChainFilter(session_id=_session_of(context), limit=CURRENT_CHAINS_MAX)
         page = await self._lists.chains(context.tenant, wanted, position=await ledger.position())
         for row in page.chains:
             (started,) = await ledger.events(row.id, after=0, limit=1)
             if isinstance(started, ChainStarted) and started.source == CRITICAL_SOURCE:
                 return _episode(context, orjson.loads(started.metadata or "{}")["episode"])
+        if page.stale:
+            raise EpisodesBehindError
         return _episode(context, DEFAULT_EPISODE)
 
 
@@ -80,5 +91,11 @@ def _new_name(context: Context) -> str:
 
 
 def _episode(context: Context, name: str) -> Episode:
-    session_id = context.principal or OPEN_SESSION
-    return Episode(context.tenant, session_id, CRITICAL_SOURCE, name)
+    return Episode(context.tenant, _session_of(context), CRITICAL_SOURCE, name)
+
+
+def _session_of(context: Context) -> str:
+    """The session of the caller's episodes: no token's name has a blank in it."""
+    if context.principal is None:
+        return CRITICAL_SOURCE
+    return f"{CRITICAL_SOURCE} {context.principal}"

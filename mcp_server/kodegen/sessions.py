@@ -2,15 +2,18 @@
 
 import asyncio
 from collections import OrderedDict
+from functools import partial
 from typing import Any, Protocol
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
+from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
+from ledger.commands import Answer, Receipt
 from ledger.header import Context
-from mcp_server.conversation import Conversation
-from mcp_server.inputs import InputError, ThoughtInput
-from mcp_server.thinking import starts_another
+from mcp_server.conversation import Conversation, chains_of, current_of
+from mcp_server.inputs import InputError, ThoughtInput, thought_of
+from mcp_server.thinking import answer_of, finished, starts_another
 
 # How many sessions are remembered; any other one is read from the log when it is named again.
 SESSIONS_MAX = 1_000
@@ -86,4 +89,25 @@ class StatelessSessions(Sessions):
             session_id = str(uuid4())
         turn = self._turns.setdefault(session_id, asyncio.Lock())
         async with turn:
-            return session_id, await Conversation(session_id).think(ledger, context, said)
+            receipt = await finished(partial(_think, ledger, context, session_id, said))
+        return session_id, receipt.answer
+
+
+async def _think(ledger: Ledger, context: Context, session_id: str, said: ThoughtInput) -> Receipt:
+    chains = await chains_of(ledger, session_id)
+    current = current_of(chains) if chains else None
+    if current is not None and starts_another(said) and current.thought_count:
+        current = None
+    others = [chain for chain in chains if chain is not current]
+    length = sum(chain.thought_count for chain in others)
+    branches = dict.fromkeys(branch for chain in others for branch in chain.branches)
+
+    # Of the chain as it is after the thought: another process may have thought in it meanwhile.
+    def answer(chain: ThoughtChain) -> Answer:
+        named = list(branches | dict.fromkeys(chain.branches))
+        return answer_of(said, named, length + chain.thought_count, chain.id)
+
+    thought = thought_of(said)
+    if current is None:
+        return await ledger.begin_thinking(context, session_id, thought, answer)
+    return await ledger.think(context, current.id, thought, answer)

@@ -1,9 +1,9 @@
 """Which tool to use next, in words, of the tools a connection is really offered."""
 
+import json
 from collections.abc import Collection
 
 from ledger.aggregate import Status, ThoughtChain
-from mcp_server.resources.text import on_one_line
 
 # The first of them that is offered records a thought.
 THINKING = ("add_thought", "sequentialthinking", "criticalthinking", "sequential_thinking")
@@ -27,7 +27,7 @@ class Advice:
             "many there will be, and correct the estimate as you go."
         )
         if session_id is not None and tool == "add_thought":
-            record += f" Pass session_id {on_one_line(session_id)!r} with each."
+            record += f" Pass session_id {_exact(session_id)} with each."
         steps = [record]
         if tool in NAMING:
             steps.append("The first answer has a chain_id; pass it with every further thought.")
@@ -101,9 +101,14 @@ def _next_thought(chain: ThoughtChain, branch_id: str | None) -> str:
     words = f'chain_id "{chain.id}", thoughtNumber {number}'
     if branch_id is None:
         return words
-    origin = _origin(chain, branch_id)
-    named = f', branchId "{on_one_line(branch_id)}"'
-    return words + named + (f", branchFromThought {origin}" if origin is not None else "")
+    # Without a number that is there the thought would be on the trunk.
+    origin = _origin(chain, branch_id) or number - 1
+    return f"{words}, branchId {_exact(branch_id)}, branchFromThought {origin}"
+
+
+def _exact(name: str) -> str:
+    """A name as it is to be sent, character by character."""
+    return json.dumps(name, ensure_ascii=False)
 
 
 def _origin(chain: ThoughtChain, branch_id: str) -> int | None:

@@ -53,7 +53,7 @@ def chain_id_of(given: Mapping[str, str]) -> UUID:
 
 def name_of(given: Mapping[str, str], field: str) -> str | None:
     """An optional name.  Raises InputError when it is too long."""
-    name = recordable(given.get(field, "")).strip()
+    name = recordable(given.get(field, ""))
     if len(name) > ID_CHARACTERS_MAX:
         raise InputError((field, f"has more than {ID_CHARACTERS_MAX} characters"))
     return name or None

@@ -11,6 +11,7 @@ from ledger.errors import LedgerError
 from mcp_server.source import LedgerSource
 from mcp_server.web.metrics import CONTENT_TYPE, Metrics
 from mcp_server.web.options import HEALTHZ, METRICS, READYZ
+from mcp_server.web.strangers import for_strangers
 
 PROBE_SECONDS_MAX = 2.0
 
@@ -46,7 +47,7 @@ class Probes:
                 f"the database has not answered within {PROBE_SECONDS_MAX:g} seconds\n", 503
             )
         except LedgerError as error:
-            return PlainTextResponse(f"{error}\n", 503)
+            return PlainTextResponse(f"{for_strangers(error)}\n", 503)
         except DriverError as error:
             reason = str(error).strip().partition("\n")[0]
             return PlainTextResponse(f"the database failed ({reason})\n", 503)

@@ -15,6 +15,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ledger.errors import LedgerError
 from ledger.settings import Settings
 from mcp_server.door import READ, Caller, Door
 from mcp_server.http_words import worded_for_http
@@ -29,6 +30,7 @@ from mcp_server.web.listening import listen, names_of, url_of
 from mcp_server.web.metrics import Metrics
 from mcp_server.web.options import HEALTHZ, METRICS, READYZ, HttpOptions
 from mcp_server.web.probes import Probes
+from mcp_server.web.strangers import for_strangers
 
 BODY_BYTES_MAX = 4 * 2**20
 # How long answers may take after a signal; streams that never end are cut then.
@@ -50,6 +52,9 @@ class HttpDoor(Door):
 
     def took(self, tool: str, outcome: str, seconds: float) -> None:
         self._metrics.took(tool, outcome, seconds)
+
+    def told(self, error: LedgerError) -> LedgerError:
+        return for_strangers(error)
 
 
 class HttpServer(uvicorn.Server):

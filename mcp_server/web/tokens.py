@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import Self
 
 from ledger.errors import LedgerError
-from ledger.limits import ID_CHARACTERS_MAX
 from mcp_server.door import SCOPES, Caller
 
 TOKENS_VARIABLE = "THOUGHT_LEDGER_TOKENS"
 FILE_BYTES_MAX = 2**20
 TOKEN_CHARACTERS_MIN = 12
+# Ids of up to 255 characters are made of it.
+NAME_CHARACTERS_MAX = 200
 # Anything for others, and writing for the group.
 MODE_FORBIDDEN = stat.S_IRWXO | stat.S_IWGRP
 HASHED = re.compile(r"sha256:([0-9a-fA-F]{64})")
@@ -88,8 +89,8 @@ def _token(words: list[str], where: str) -> tuple[bytes, Caller]:
     if len(words) != 3:
         raise TokensError(f"{where} is not NAME SCOPES TOKEN; scopes are joined by commas alone")
     name, scopes, token = words
-    if len(name) > ID_CHARACTERS_MAX:
-        raise TokensError(f"{where}: a name has at most {ID_CHARACTERS_MAX} characters")
+    if len(name) > NAME_CHARACTERS_MAX:
+        raise TokensError(f"{where}: a name has at most {NAME_CHARACTERS_MAX} characters")
     return _digest(token, where), Caller(name, _scopes(scopes.split(","), where))
 
 

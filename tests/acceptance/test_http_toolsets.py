@@ -1,5 +1,7 @@
 """The toolsets over HTTP: no connection to go on with, tokens, and other processes."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from tests.acceptance.client import thought
@@ -185,6 +187,17 @@ def test_a_first_critical_thought_sent_again_is_recorded_once(agent):
     assert again.structured == first.structured
 
 
+def test_who_asks_for_the_current_episode_of_a_list_that_is_behind_is_told_so(data_dir, tokens):
+    with (
+        HttpServer(data_dir, *ALL, *tokens, "--no-worker") as server,
+        server.client(token="alices-secret") as alice,
+    ):
+        alice.call("criticalthinking", doubted(1, episodeId="plan"))
+        answer = alice.ask("resources/read", {"uri": "thinking://current"})
+
+    assert is_one_clear_sentence(answer["error"]["message"])
+
+
 # kodegen
 
 
@@ -201,6 +214,23 @@ def test_a_session_goes_on_in_another_process(open_server, shared_data_dir):
 
     assert (second["thought_history_length"], third["thought_history_length"]) == (2, 3)
     assert texts(replay(first["chain_id"], data_dir=shared_data_dir)) == ["one", "two", "three"]
+
+
+def test_calls_on_one_session_over_two_servers_count_each_thought_once(
+    open_server, shared_data_dir
+):
+    def think(server, number, session_id):
+        with server.client() as client:
+            return client.call("sequential_thinking", snake("t", number, session_id=session_id))
+
+    with HttpServer(shared_data_dir, *ALL) as other:
+        session = think(open_server, 1, None)["session_id"]
+        with ThreadPoolExecutor(8) as threads:
+            servers = [open_server, other] * 10
+            answers = threads.map(lambda server: think(server, 2, session), servers)
+            lengths = sorted(answer["thought_history_length"] for answer in answers)
+
+    assert lengths == [*range(2, 22)]
 
 
 def test_sessions_without_a_name_do_not_mix(agent):

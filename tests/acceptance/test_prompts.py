@@ -1,5 +1,6 @@
 """Prompts: what a person can ask an agent to do with the ledger, and how bad requests end."""
 
+import json
 import re
 from uuid import uuid4
 
@@ -153,6 +154,38 @@ def test_after_a_dead_end_the_next_step_is_one_that_is_taken(ledger, given_up, w
     assert "thoughtNumber 4" not in text
 
 
+@pytest.mark.parametrize("branch", [" lead", "two  blanks", "nl\nx", 'a "quoted" one', "x" * 255])
+def test_a_branch_is_named_as_it_is_to_be_sent(ledger, branch):
+    async def branch_and_ask(client):
+        chain_id = await a_chain(client, "one")
+        said = {"branch_id": branch, "from_thought_number": 1, "thought": "b"}
+        await call(client, "branch_thought", chain_id=chain_id, **said)
+        return await filled(client, "resume_chain", chain_id=chain_id, branch_id=branch)
+
+    (text,) = talk(ledger, branch_and_ask)
+
+    named = json.dumps(branch, ensure_ascii=False)
+    assert f"branchId {named}, branchFromThought 1" in text
+
+
+def test_a_branch_from_nowhere_is_gone_on_with_and_not_the_trunk(ledger):
+    async def branch_and_follow(client):
+        dangling = {"branchId": "b", "branchFromThought": 99}
+        first = await call(client, "sequentialthinking", **thought("one", 1))
+        chain_id = first["chain_id"]
+        where = {"chain_id": chain_id, **dangling}
+        await call(client, "sequentialthinking", **thought("two", 2, **where))
+        (text,) = await filled(client, "resume_chain", chain_id=chain_id, branch_id="b")
+        origin = int(re.search(r"branchFromThought (\d+)", text)[1])
+        followed = {"chain_id": chain_id, "branchId": "b", "branchFromThought": origin}
+        await call(client, "add_thought", **thought("three", 3, **followed))
+        return await call(client, "get_thought_chain", chain_id=chain_id)
+
+    page = talk(ledger, branch_and_follow)
+
+    assert page["branchMap"] == {"b": [2, 3]}
+
+
 def test_a_chain_without_thoughts_is_begun(ledger):
     async def start_and_ask(client):
         return await filled(client, "resume_chain", chain_id=await a_chain(client))
@@ -229,7 +262,7 @@ def test_a_problem_is_thought_through_in_numbered_steps(ledger):
 
     assert "\n\nwhy?\n\n" in text
     assert "1. Record each step with add_thought" in text
-    assert "session_id 'night shift'" in text
+    assert 'session_id "night shift"' in text
 
 
 @pytest.mark.parametrize("name", OF_A_CHAIN)
