@@ -1,4 +1,4 @@
-"""The read model ``thoughts``: one row a chain, one row a thought."""
+"""The read model ``thoughts``: one row a chain, one row a thought, one row a memory."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,6 +9,7 @@ from ledger.events import ThoughtAbandoned, ThoughtBranched, ThoughtRecorded, Th
 from ledger.serialization import Recorded
 from projections.chains import ChainRows
 from projections.identity import memory_id_of
+from projections.memories import MemoryRows
 from projections.projection import Change, Copy, Statement
 from projections.text import shown, shown_or_none
 
@@ -85,8 +86,8 @@ class Thoughts:
     """Chains and thoughts as agents and auditors list, page and search them."""
 
     name = "thoughts"
-    version = 1
-    tables = ("thought_chains", "thoughts")
+    version = 2
+    tables = ("thought_chains", "thoughts", "memories")
 
     def changes(self, batch: Sequence[Recorded]) -> Iterator[Change]:
         chains, thoughts = ChainRows(), _ThoughtRows()
@@ -112,6 +113,7 @@ class _ThoughtRows:
         self._rows_by_id: dict[UUID, list[Any]] = {}
         self._revised: dict[UUID, UUID] = {}
         self._parents: set[UUID] = set()
+        self._memories = MemoryRows()
 
     def add(self, recorded: Recorded, event: ThoughtRecorded) -> None:
         is_revision, revises_number, revises_id, branch_from_id = False, None, None, None
@@ -128,12 +130,15 @@ class _ThoughtRows:
         if parent_id is not None and parent_id not in self._rows_by_id:
             self._parents.add(parent_id)
         header = recorded.header
+        text, tenant = shown(event.text), shown(header.tenant)
+        memory_id = memory_id_of(event.thought_id)
+        content_hash = hashlib.sha256(event.text.encode()).digest()
         row = [
             None,
             event.thought_id,
             event.originator_id,
             event.sequence,
-            shown(event.text),
+            text,
             event.thought_number,
             event.total_thoughts,
             event.next_thought_needed,
@@ -151,9 +156,9 @@ class _ThoughtRows:
             shown_or_none(event.critique),
             shown_or_none(event.counter_argument),
             shown_or_none(event.next_step_rationale),
-            hashlib.sha256(event.text.encode()).digest(),
-            memory_id_of(event.thought_id),
-            shown(header.tenant),
+            content_hash,
+            memory_id,
+            tenant,
             shown(header.actor),
             shown_or_none(header.client),
             recorded.position,
@@ -161,10 +166,19 @@ class _ThoughtRows:
         ]
         self._rows.append(row)
         self._rows_by_id[event.thought_id] = row
+        self._memories.add(
+            recorded,
+            event,
+            memory_id=memory_id,
+            text=text,
+            content_hash=content_hash,
+            tenant=tenant,
+        )
 
     def changes(self) -> Iterator[Change]:
         if self._rows:
             yield Copy("thoughts", COLUMNS, self._rows)
+        yield from self._memories.changes()
         if self._revised:
             yield Statement(
                 UPDATE_REVISED,

@@ -57,6 +57,23 @@ CREATE TABLE {schema}.thoughts (
     created_at                 timestamptz NOT NULL
 );
 
+-- What is remembered, whatever it came from: so far every thought, and nothing else.
+CREATE TABLE {schema}.memories (
+    id           uuid        PRIMARY KEY,
+    text         text        NOT NULL,
+    -- thought; session, file, web and project are reserved.
+    source_type  text        NOT NULL,
+    -- SHA-256 of the text as it was recorded: identical texts share one.
+    content_hash bytea       NOT NULL,
+    chain_id     uuid,
+    thought_id   uuid        UNIQUE,
+    tenant       text        NOT NULL,
+    -- One JSON text, as its author gave it.
+    metadata     text,
+    created_at   timestamptz NOT NULL,
+    position     bigint      NOT NULL
+);
+
 -- A chain is read page by page in its order; and no sequence twice.
 CREATE UNIQUE INDEX thoughts_chain_idx ON {schema}.thoughts (chain_id, sequence);
 
@@ -68,5 +85,5 @@ CREATE INDEX thoughts_branch_idx ON {schema}.thoughts (chain_id, branch_id, sequ
 CREATE INDEX thoughts_parent_idx ON {schema}.thoughts (parent_thought_id)
     WHERE parent_thought_id IS NOT NULL;
 
--- From a vector, which belongs to a text, to the thoughts that say it.
-CREATE INDEX thoughts_content_idx ON {schema}.thoughts (content_hash);
+-- From a vector, which belongs to a text, to the memories that say it.
+CREATE INDEX memories_content_idx ON {schema}.memories (content_hash);

@@ -23,6 +23,15 @@ SELECT_THOUGHTS = """
     FROM live.thoughts
 """
 
+SELECT_UNLINKED = """
+    SELECT count(*)
+    FROM live.memories AS memory
+    FULL JOIN live.thoughts AS thought
+      ON thought.id = memory.thought_id AND thought.memory_id = memory.id
+     AND thought.content_hash = memory.content_hash AND thought.thought = memory.text
+    WHERE memory.id IS NULL OR thought.id IS NULL
+"""
+
 
 def live_chains(connection):
     return _rows(connection, SELECT_CHAINS)
@@ -30,6 +39,11 @@ def live_chains(connection):
 
 def live_thoughts(connection):
     return _rows(connection, SELECT_THOUGHTS)
+
+
+def memories_without_thoughts(connection):
+    """How many rows of ``live.memories`` and ``live.thoughts`` do not belong to one another."""
+    return connection.execute(SELECT_UNLINKED).fetchone()[0]
 
 
 def _rows(connection, query):

@@ -25,6 +25,7 @@ from tests.acceptance.read_models import (
     folded_thoughts,
     live_chains,
     live_thoughts,
+    memories_without_thoughts,
 )
 
 # By hand, at full size: THOUGHT_LEDGER_CRASH_ROUNDS=20 THOUGHT_LEDGER_CRASH_APPENDS=2000
@@ -215,4 +216,5 @@ def assert_read_models_equal_the_log(data_dir):
         log = list(read_log(connection))
         wait_until_projected(data_dir, log[-1].position)
         assert live_thoughts(connection) == folded_thoughts(log)
+        assert memories_without_thoughts(connection) == 0
         assert live_chains(connection) == folded_chains(log)

@@ -39,7 +39,8 @@ def test_a_generation_of_another_version_of_the_projection_is_refused(projector)
     with pytest.raises(ProjectionVersionError) as refusal:
         ensure_live(projector, NextThoughts())
 
-    assert (refusal.value.built_version, refusal.value.version) == (1, 2)
+    versions = (refusal.value.built_version, refusal.value.version)
+    assert versions == (Thoughts.version, NextThoughts.version)
 
 
 def test_promoting_moves_readers_to_the_other_generation(database, writer, projector, reader):

@@ -48,7 +48,11 @@ def test_batches_of_any_size_come_to_what_one_event_at_a_time_comes_to(
     chains = {chain.id: chain for chain in histories.chains.values()}
     expected = _tables_of(lived, chains)
     assert _tables_of(batched, chains) == expected
-    assert _claims(*expected) == {id_: _claims_of(chain) for id_, chain in chains.items()}
+    thoughts, chains_shown, memories = expected
+    assert _linked(memories, "thought_id", "id") == _linked(thoughts, "id", "memory_id")
+    assert _claims(thoughts, chains_shown) == {
+        id_: _claims_of(chain) for id_, chain in chains.items()
+    }
 
 
 def test_a_thought_is_shown_with_all_it_was_recorded_with(writer, lived, reader):
@@ -72,6 +76,30 @@ def test_a_thought_is_shown_with_all_it_was_recorded_with(writer, lived, reader)
     assert shown["position"] == position
     (row,) = rows(reader, "live", "thought_chains")
     assert (row["title"], row["session_id"], row["thought_count"]) == ("which\ufffdindex?", "s", 1)
+
+
+def test_a_thought_is_remembered_with_its_text_and_what_its_author_gave(writer, lived, reader):
+    chain = ThoughtChain.start(uuid4(), title="t")
+    thought_id = uuid4()
+    chain.add_thought(thought_id, thought("a\0b", metadata='{"a": "\\u0000"}'))
+    position = record(writer, chain)
+
+    catch_up(lived)
+
+    (shown,) = rows(reader, "live", "thoughts")
+    (memory,) = rows(reader, "live", "memories")
+    assert memory == {
+        "id": shown["memory_id"],
+        "text": "a\ufffdb",
+        "source_type": "thought",
+        "content_hash": shown["content_hash"],
+        "chain_id": chain.id,
+        "thought_id": thought_id,
+        "tenant": "default",
+        "metadata": '{"a": "\\u0000"}',
+        "created_at": shown["created_at"],
+        "position": position,
+    }
 
 
 def test_what_hangs_under_a_dead_end_is_abandoned_before_and_after_it_was_given_up(
@@ -151,7 +179,12 @@ def _tables_of(follower, chain_ids):
     return (
         [row for row in found["thoughts"] if row["chain_id"] in chain_ids],
         [row for row in found["thought_chains"] if row["id"] in chain_ids],
+        [row for row in found["memories"] if row["chain_id"] in chain_ids],
     )
+
+
+def _linked(rows, thought_id, memory_id):
+    return {(row[thought_id], row[memory_id], row["content_hash"]) for row in rows}
 
 
 def _claims(thoughts, chains):

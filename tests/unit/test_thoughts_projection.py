@@ -31,12 +31,12 @@ def chain_of(*thought_ids):
     return chain
 
 
-def test_a_chain_told_whole_is_two_copies_and_no_statement():
+def test_a_chain_told_whole_is_three_copies_and_no_statement():
     changes = list(Thoughts().changes(recorded(*chain_of(uuid4(), uuid4()).collect())))
 
-    assert [type(change) for change in changes] == [Copy, Copy]
-    assert [change.table for change in changes] == ["thought_chains", "thoughts"]
-    assert [len(change.rows) for change in changes] == [1, 2]
+    assert [type(change) for change in changes] == [Copy, Copy, Copy]
+    assert [change.table for change in changes] == ["thought_chains", "thoughts", "memories"]
+    assert [len(change.rows) for change in changes] == [1, 2, 2]
 
 
 def test_many_events_of_one_chain_are_one_change_of_its_row():
@@ -90,7 +90,7 @@ def test_a_revision_in_the_same_batch_needs_no_statement():
     revision = uuid4()
     chain.add_thought(revision, thought(is_revision=True, revises_thought_number=1))
 
-    (_, thoughts) = Thoughts().changes(recorded(*chain.collect()))
+    (_, thoughts, _) = Thoughts().changes(recorded(*chain.collect()))
 
     column = list(thoughts.columns).index("revised_by_thought_id")
     assert [row[column] for row in thoughts.rows] == [revision, None]
