@@ -185,16 +185,13 @@ def test_the_status_says_how_far_the_log_is_and_what_the_read_model_knows_of_it(
     behind = talk(data_dir, think_and_read)
 
     assert (unbuilt["product"], unbuilt["position"]) == ("thought-ledger", 3)
-    assert (unbuilt["chains"], unbuilt["read_model"]["stale"]) == (None, True)
+    assert (unbuilt["chains"], unbuilt["stale"]) == (None, True)
     assert current["chains"] == {"active": 0, "paused": 1, "completed": 0, "abandoned": 0}
-    assert current["read_model"] == {
-        "position": 3,
-        "stale": False,
-        "lag_events": 0,
-        "lag_seconds": 0.0,
-    }
-    assert (behind["position"], behind["read_model"]["lag_events"]) == (6, 3)
-    assert behind["read_model"]["stale"] is True
+    assert current["stale"] is False
+    level = {"position": 3, "stale": False, "lag_events": 0, "lag_seconds": 0.0}
+    assert current["read_models"] == {"thoughts": level, "terms": level}
+    assert (behind["position"], behind["stale"]) == (6, True)
+    assert [model["lag_events"] for model in behind["read_models"].values()] == [3, 3]
 
 
 # Lists
