@@ -7,8 +7,11 @@ from functools import cache
 # A letter keeps so many marks: the Stream-Safe Text Format of Unicode's annex 15.  No language has
 # words with more.  Normalising sorts the marks of a letter in a time that grows with their square.
 MARKS_MAX = 30
-# All that there are.
+# Between these are all there are.
 MARKS_FROM, MARKS_BELOW = 0x300, 0x20000
+# It becomes 18 letters, for each of which normalising makes room anew: a text of it takes 30 times
+# as long as one of what it becomes.
+LIGATURE = "\ufdfa"
 
 
 def nfkc(text: str) -> str:
@@ -18,6 +21,8 @@ def nfkc(text: str) -> str:
     # A run that is too long is hit, and most texts need not be gone through for it.
     if _mark().search(text[::MARKS_MAX]):
         text = _long_run().sub(r"\1", text)
+    if LIGATURE in text:
+        text = text.replace(LIGATURE, unicodedata.normalize("NFKC", LIGATURE))
     return unicodedata.normalize("NFKC", text)
 
 

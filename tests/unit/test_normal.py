@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections.normal import MARKS_MAX, nfkc
+from projections.normal import LIGATURE, MARKS_MAX, nfkc
 from projections.snippets import snippet_of
 from projections.tokens import digest_of, places_of, terms_of
 
 NORMALIZE = unicodedata.normalize
 MARKS = ["\u0300", "\u0315", "\u0f73", "\uff9e", "\u0344", "\U0001e94a", "\u05b0", "\u3099"]
 
-anything = st.text(st.characters(codec="utf-8") | st.sampled_from(MARKS), max_size=60)
+anything = st.text(st.characters(codec="utf-8") | st.sampled_from([*MARKS, LIGATURE]), max_size=60)
 
 
 def longest_run(text):
