@@ -27,6 +27,7 @@ from tests.acceptance.in_memory import (
 )
 from tests.acceptance.product import (
     chains,
+    database,
     is_one_clear_sentence,
     replay,
 )
@@ -192,6 +193,21 @@ def test_the_status_says_how_far_the_log_is_and_what_the_read_model_knows_of_it(
     assert current["read_models"] == {"thoughts": level, "terms": level}
     assert (behind["position"], behind["stale"]) == (6, True)
     assert [model["lag_events"] for model in behind["read_models"].values()] == [3, 3]
+
+
+def test_the_status_is_stale_while_only_search_is_behind(data_dir):
+    async def read(client):
+        return json.loads(await text_of(client, "thought-ledger://status"))
+
+    talk(data_dir, lambda client: a_chain(client, "one"))
+    chains(data_dir)
+    with database(data_dir) as connection:
+        connection.execute("UPDATE terms_g1.checkpoint SET position = 1")
+        told = talk(data_dir, read)
+
+    lags = {name: model["lag_events"] for name, model in told["read_models"].items()}
+    assert lags == {"thoughts": 0, "terms": 1}
+    assert told["stale"] is True
 
 
 # Lists
