@@ -262,7 +262,7 @@ class ChainSearch:
         weights = [terms.weights[term] for term in some]
         said = {**parameters, "terms": some, "weights": weights}
         rows = await self._connections.reader.fetch(SELECT_RELATED, said, prepare=False)
-        return await asyncio.to_thread(_chains, rows, terms)
+        return await asyncio.to_thread(_chains, rows, terms.weights)
 
 
 def _parameters(
@@ -294,5 +294,5 @@ def _parameters(
     }
 
 
-def _chains(rows: Sequence[Sequence[Any]], terms: AskedTerms) -> list[RelatedChain]:
-    return [RelatedChain(*fields, snippet_of(text, terms.weights)) for *fields, text in rows]
+def _chains(rows: Sequence[Sequence[Any]], weights: Mapping[str, float]) -> list[RelatedChain]:
+    return [RelatedChain(*fields, snippet=snippet_of(text, weights)) for *fields, text in rows]

@@ -15,8 +15,8 @@ LEAD_CHARACTERS = 30
 # A longer word is cut through rather than left out.
 WORD_CHARACTERS_MAX = 20
 # A long text is looked at in pieces, and so many of them are taken apart.
-PIECE_CHARACTERS = 768
-PIECES_MAX = 4
+PIECE_CHARACTERS = 256
+PIECES_MAX = 8
 # Of so many terms, those of the most weight, it is also seen whether they are in a longer word.
 SOUGHT_TERMS_MAX = 8
 # A sign may become 18 letters, and what comes after so many is not found.  The pieces overlap.
