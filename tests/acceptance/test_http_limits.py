@@ -29,7 +29,10 @@ MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 
 
 async def answer_all(request):
-    return PlainTextResponse(f"{len(await request.body())}\n")
+    size = len(await request.body())
+    if request.url.query == "stream":
+        return await stream(request)
+    return PlainTextResponse(f"{size}\n")
 
 
 async def stream(request):
@@ -196,7 +199,10 @@ def test_what_is_answered_before_its_body_came_does_not_stay_for_the_body():
 def test_a_stream_outlives_every_deadline():
     async def scenario():
         async with serving(headers_seconds=SOON_SECONDS, body_seconds=SOON_SECONDS) as served:
-            reader, _ = await served.connect(GET.replace(b"/ ", b"/stream "))
+            reader, writer = await served.connect()
+            for byte in GET.replace(b"/ ", b"/stream "):
+                writer.write(bytes([byte]))
+                await asyncio.sleep(0)  # so that it comes in many parts
             await reader.readuntil(b"one\n")
             other, _ = await served.connect()
             assert await is_cut(other)
@@ -234,6 +240,16 @@ def test_bodies_beyond_the_room_are_503_and_small_ones_are_not():
         assert b"retry-after: 1\r\n" in refused
         for answer in (small, held, later):
             assert answer.startswith(b"HTTP/1.1 200")
+
+    asyncio.run(scenario())
+
+
+def test_a_body_has_its_room_until_its_answer_begins():
+    async def scenario():
+        async with serving(room=10_000) as served:
+            reader, _ = await served.connect(post(10_000, large(10_000), b"/mcp?stream"))
+            await reader.readuntil(b"one\n")
+            assert b" 200 " in await served.ask(post(10_000, large(10_000)))
 
     asyncio.run(scenario())
 
