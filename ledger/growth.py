@@ -3,16 +3,15 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from uuid import UUID
 
 import psycopg
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
 
+from ledger.background import FAULTS, Outage, in_background
 from ledger.connection import RECONNECT_PAUSE_SECONDS, RECONNECT_SECONDS_MAX, connect_until
 from ledger.database import Connector, DatabaseUnavailableError
-from ledger.errors import LedgerError
 from ledger.log import SELECT_HEAD
 
 PAGE_EVENTS_MAX = 500
@@ -39,6 +38,7 @@ class GrowthWatch:
     """Tells which chains have grown, each once a look, from ``start`` to ``stop``.
 
     A lost connection is made anew and the log read on from where it was, so that nothing is missed.
+    Only a bug of *on_growth* ends it before; then it can be started again.
     """
 
     def __init__(self, connector: Connector, on_growth: OnGrowth) -> None:
@@ -48,6 +48,11 @@ class GrowthWatch:
         self._position: int | None = None
         self._connection: AsyncConnection[TupleRow] | None = None
         self._watching: asyncio.Task[None] | None = None
+        self._outage = Outage("telling subscribers what is recorded")
+
+    @property
+    def is_watching(self) -> bool:
+        return self._watching is not None and not self._watching.done()
 
     async def start(self) -> None:
         """Whatever is recorded from now on will be told.
@@ -55,7 +60,7 @@ class GrowthWatch:
         Raises DatabaseUnavailableError after RECONNECT_SECONDS_MAX.
         """
         self._connection = await self._listen()
-        self._watching = asyncio.create_task(self._watch(self._connection))
+        self._watching = in_background(self._watch(self._connection))
 
     async def stop(self) -> None:
         """Let the connection go."""
@@ -68,15 +73,18 @@ class GrowthWatch:
 
     async def _watch(self, connection: AsyncConnection[TupleRow]) -> None:
         while True:
-            with suppress(psycopg.Error):  # whatever it is, another connection is tried
+            try:
                 async with connection:
                     await self._follow(connection)
+            except FAULTS as fault:  # whatever it is, another connection is tried
+                self._outage.say(fault)
             await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
             self._connection = connection = await self._listen_again()
 
     async def _follow(self, connection: AsyncConnection[TupleRow]) -> None:
         while True:
             await self._look(connection)
+            self._outage.end()
             await asyncio.sleep(LOOK_PAUSE_SECONDS)
             async for _ in connection.notifies(timeout=POLL_SECONDS, stop_after=1):
                 pass
@@ -87,16 +95,19 @@ class GrowthWatch:
             cursor = await connection.execute(SELECT_GROWN, page, prepare=True)
             rows = await cursor.fetchall()
             if rows:
+                # Before they are told: a bug would meet the same rows again and again.
+                self._position = rows[-1][0]
                 # A dict for its order: the chains as they grew.
                 await self._on_growth(list(dict.fromkeys(chain_id for _, chain_id in rows)))
-                self._position = rows[-1][0]
             if len(rows) < PAGE_EVENTS_MAX:
                 return
 
     async def _listen_again(self) -> AsyncConnection[TupleRow]:
         while True:
-            with suppress(LedgerError):
+            try:
                 return await self._listen()
+            except FAULTS as fault:
+                self._outage.say(fault)
             await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
 
     async def _listen(self) -> AsyncConnection[TupleRow]:
@@ -114,7 +125,7 @@ class GrowthWatch:
         except psycopg.Error as error:
             await connection.close()
             raise DatabaseUnavailableError(type(error).__name__) from error
-        except asyncio.CancelledError:
+        except (OSError, asyncio.CancelledError):
             await connection.close()
             raise
         return connection

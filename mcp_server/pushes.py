@@ -13,7 +13,6 @@ from uuid import UUID
 
 from mcp import MCPError
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp_types import (
     INVALID_PARAMS,
     EmptyResult,
@@ -24,6 +23,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
+from ledger.background import in_background
 from ledger.display import shortened
 from ledger.growth import GrowthWatch
 from mcp_server.requests import Request, Requests
@@ -33,10 +33,19 @@ from mcp_server.resources.resource import (
     ResourceNotFoundError,
     uri_of,
 )
+from mcp_server.streams import (
+    TELLS_AT_ONCE_MAX,
+    TELLS_PER_SECOND_MAX,
+    Pace,
+    Seldom,
+    Streams,
+    Subscriber,
+)
 
-# Streams at once, of all clients; and resources that one client of an older protocol may name.
-SUBSCRIPTIONS_MAX = 500
+# Resources that one stream, or the one client of an older protocol, may name.
 URIS_MAX = 1_000
+# The status changes with whatever is recorded.
+STATUS_PAUSE_SECONDS = 1.0
 
 
 class Pushes:
@@ -46,9 +55,11 @@ class Pushes:
         """*is_told*: whether updates of an address are told at all."""
         self._requests = requests
         self._is_told = is_told
-        self._bus = InMemorySubscriptionBus()
-        self._streams = ListenHandler(self._bus, max_subscriptions=SUBSCRIPTIONS_MAX)
-        self._sessions: dict[str, ServerSession] = {}
+        pace = Pace(TELLS_PER_SECOND_MAX, TELLS_AT_ONCE_MAX)
+        self._streams = Streams(pace)
+        self._older = Subscriber(pace)
+        self._telling_older: asyncio.Task[None] | None = None
+        self._status = Seldom(STATUS_PAUSE_SECONDS, lambda: self._publish([STATUS_URI]))
         self._wanted: Counter[str] = Counter()
         self._watch: asyncio.Task[GrowthWatch] | None = None
         self._ending: set[asyncio.Task[None]] = set()
@@ -67,9 +78,7 @@ class Pushes:
         try:
             with self._requests.reading(request):
                 await self._watching()
-            return await self._streams(
-                request, params.model_copy(update={"notifications": honoured})
-            )
+            return await self._streams.serve(request, honoured)
         finally:
             self._unwant(uris)
 
@@ -79,11 +88,13 @@ class Pushes:
         with self._requests.reading(request):
             if not self._is_told(uri):
                 raise ResourceNotFoundError(uri, _nothing_told_of(uri))
-            if uri not in self._sessions and len(self._sessions) >= URIS_MAX:
+            if uri not in self._older.uris and len(self._older.uris) >= URIS_MAX:
                 raise MCPError(INVALID_PARAMS, f"over {URIS_MAX} subscriptions; end some first")
-            if uri not in self._sessions:
-                self._sessions[uri] = request.session
+            if uri not in self._older.uris:
+                self._older.uris.add(uri)
                 self._want([uri])
+            if self._telling_older is None:
+                self._telling_older = in_background(self._tell_older(request.session))
             try:
                 await self._watching()
             except BaseException:
@@ -101,8 +112,12 @@ class Pushes:
         try:
             yield {}
         finally:
-            for uri in list(self._sessions):
+            for uri in list(self._older.uris):
                 self._forget(uri)
+            if self._telling_older is not None:
+                self._telling_older.cancel()
+                await asyncio.wait([self._telling_older])
+                self._telling_older = None
             if self._ending:
                 await asyncio.wait(self._ending)
 
@@ -118,7 +133,8 @@ class Pushes:
             ending.add_done_callback(self._ending.discard)
 
     def _forget(self, uri: str) -> None:
-        if self._sessions.pop(uri, None) is not None:
+        if uri in self._older.uris:
+            self._older.forget(uri)
             self._unwant([uri])
 
     async def _watching(self) -> None:
@@ -127,6 +143,8 @@ class Pushes:
             return
         if self._watch is None or (self._watch.done() and _failed(self._watch)):
             self._watch = asyncio.create_task(self._begin())
+        elif self._watch.done() and not self._watch.result().is_watching:
+            self._watch = asyncio.create_task(_begin_again(self._watch.result()))
         await asyncio.shield(self._watch)
 
     async def _begin(self) -> GrowthWatch:
@@ -136,17 +154,22 @@ class Pushes:
         return watch
 
     async def _tell(self, chain_ids: Sequence[UUID]) -> None:
-        for chain_id in chain_ids:
-            await self._publish(uri_of(chain_id))
-            await self._publish(uri_of(chain_id, EVENTS_PATH))
-        await self._publish(STATUS_URI)
+        uris = (uri for id_ in chain_ids for uri in (uri_of(id_), uri_of(id_, EVENTS_PATH)))
+        self._publish([uri for uri in uris if uri in self._wanted])
+        self._status.ask()
 
-    async def _publish(self, uri: str) -> None:
-        if uri not in self._wanted:
-            return
-        await self._bus.publish(ResourceUpdated(uri))
-        if session := self._sessions.get(uri):
-            await session.send_resource_updated(uri)
+    def _publish(self, uris: Sequence[str]) -> None:
+        self._streams.add(uris)
+        self._older.add(uris)
+
+    async def _tell_older(self, session: ServerSession) -> None:
+        while True:
+            await session.send_resource_updated(await self._older.take())
+
+
+async def _begin_again(watch: GrowthWatch) -> GrowthWatch:
+    await watch.start()
+    return watch
 
 
 async def _end(watch: "asyncio.Task[GrowthWatch]") -> None:

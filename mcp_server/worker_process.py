@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from ledger.background import Outage, in_background
 from ledger.settings import (
     DATA_DIR_VARIABLE,
     DATABASE_URL_VARIABLE,
@@ -28,12 +29,13 @@ class WorkerProcess:
         self._watching: asyncio.Task[None] | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._stopped = False
+        self._outage = Outage("starting the projection worker")
 
     def start(self) -> None:
         """Start it in the background; not any more once it was told to stop."""
         if self._stopped:
             return
-        self._watching = asyncio.create_task(self._keep_running())
+        self._watching = in_background(self._keep_running())
 
     async def stop(self) -> None:
         """Close the worker's input, which ends it, and wait a moment for it to be gone."""
@@ -51,14 +53,22 @@ class WorkerProcess:
 
     async def _keep_running(self) -> None:
         while True:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-P", "-m", "projections", "run", "--until-eof"),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.DEVNULL,
-                env=self._environment(),
-            )
-            await self._process.wait()
+            try:
+                self._process = await self._launch()
+            except OSError as fault:  # no descriptor or no process is left, for now
+                self._outage.say(fault)
+            else:
+                self._outage.end()
+                await self._process.wait()
             await asyncio.sleep(RESTART_PAUSE_SECONDS)
+
+    async def _launch(self) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "projections", "run", "--until-eof"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            env=self._environment(),
+        )
 
     def _environment(self) -> dict[str, str]:
         """Ours, with the settings: a database URL on a command line is for everyone to read."""

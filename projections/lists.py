@@ -14,6 +14,7 @@ from ledger.limits import recordable_name
 from ledger.reader import Reader
 from projections.live import LiveConnections
 from projections.queries import SELECT_LAG
+from projections.terms import Terms
 from projections.thoughts import Thoughts
 
 LIST_CHAINS_MAX = 100
@@ -65,7 +66,10 @@ SELECT_COUNTS = """
      ORDER BY status
 """
 
-SELECT_CHECKPOINT = "SELECT position FROM live.thoughts_checkpoint"
+SELECT_POSITION: Mapping[str, LiteralString] = {
+    Thoughts.name: "SELECT position FROM live.thoughts_checkpoint",
+    Terms.name: "SELECT position FROM live.terms_checkpoint",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +131,20 @@ class Starts:
 
 
 @dataclass(frozen=True, slots=True)
-class ChainCounts:
-    """How many chains there are by status, as of a position of the log.
+class Lag:
+    """How far a read model has come, 0 if no worker has built it.
 
-    ``lag_events`` counts what is recorded and not yet in it, to LAG_EVENTS_COUNTED_MAX;
-    ``lag_seconds`` is the age of the oldest of that.
+    ``events`` counts what is recorded and not yet in it, to LAG_EVENTS_COUNTED_MAX; ``seconds``
+    is the age of the oldest of that.
     """
 
-    chains: dict[str, int]
     position: int
-    lag_events: int
-    lag_seconds: float
+    events: int
+    seconds: float
 
 
 class ChainLists:
-    """Asks the live read model of chains, on connections made when first needed."""
+    """Asks the live read models, on connections made when first needed."""
 
     def __init__(self, connector: Callable[[], Connector]) -> None:
         """*connector* makes one of any role that may read, once the database is open."""
@@ -189,25 +192,33 @@ class ChainLists:
         named = recordable_name(prefix)
         return await self._starts(SELECT_SESSION_IDS, tenant=tenant, prefix=named)
 
-    async def counts(self, tenant: str) -> ChainCounts | None:
-        """The chains by status; None before a worker has built the read model.
+    async def counts(self, tenant: str) -> dict[str, int] | None:
+        """How many chains there are by status; None before a worker has built the read model.
 
         Raises DatabaseUnavailableError.
         """
-        reader = self.connections.reader
-        checkpoint = await _fetch(reader, SELECT_CHECKPOINT, {})
-        counted = await _fetch(reader, SELECT_COUNTS, {"tenant": tenant})
-        if not checkpoint or counted is None:
-            return None
-        position = checkpoint[0][0]
-        ((events, seconds),) = await reader.fetch(
-            SELECT_LAG, {"position": position, "limit": LAG_EVENTS_COUNTED_MAX}
-        )
-        return ChainCounts(dict(counted), position, events, max(seconds, 0.0))
+        counted = await _fetch(self.connections.reader, SELECT_COUNTS, {"tenant": tenant})
+        return None if counted is None else dict(counted)
+
+    async def lags(self) -> dict[str, Lag]:
+        """How far behind the log each read model is, by its name.
+
+        Raises DatabaseUnavailableError.
+        """
+        return {name: await self._lag(query) for name, query in SELECT_POSITION.items()}
 
     async def close(self) -> None:
         """Let the connections go."""
         await self.connections.close()
+
+    async def _lag(self, select_position: LiteralString) -> Lag:
+        reader = self.connections.reader
+        rows = await _fetch(reader, select_position, {})
+        position = rows[0][0] if rows else 0
+        ((events, seconds),) = await reader.fetch(
+            SELECT_LAG, {"position": position, "limit": LAG_EVENTS_COUNTED_MAX}
+        )
+        return Lag(position, events, max(seconds, 0.0))
 
     async def _starts(self, query: LiteralString, **parameters: object) -> Starts:
         reader = self.connections.reader

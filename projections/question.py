@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from projections.tokens import terms_of
+from projections.tokens import digest_of, terms_of
 
 QUERY_TERMS_MAX = 64
+# Terms are looked for in so much of a question.  All of it may still be the exact text of one.
+QUERY_CHARACTERS_MAX = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +25,14 @@ class AskedTerms:
         return [term for n, (term, total) in enumerate(totals) if n == 0 or total <= entries_max]
 
 
+def ask(query: str) -> tuple[list[str], int | None]:
+    """What a question is looked for by: its terms, and its digest as a whole."""
+    return asked_terms(query), digest_of(query)
+
+
 def asked_terms(query: str) -> list[str]:
     """The longest QUERY_TERMS_MAX of a question's terms: as a rule they are the rarest."""
-    return sorted(terms_of(query), key=len, reverse=True)[:QUERY_TERMS_MAX]
+    return sorted(terms_of(query[:QUERY_CHARACTERS_MAX]), key=len, reverse=True)[:QUERY_TERMS_MAX]
 
 
 def weigh(asked: Sequence[str], frequencies: Mapping[str, int], texts: int) -> AskedTerms:

@@ -1,5 +1,6 @@
 """Search of chains by the words of their thoughts and titles: BM25, one row a chain, best first."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,11 +9,11 @@ from uuid import UUID
 import psycopg
 
 from projections.live import LiveConnections
-from projections.question import AskedTerms, asked_terms, weigh
+from projections.question import AskedTerms, ask, weigh
 from projections.snippets import snippet_of
 from projections.terms import BLOCK_BITS, PLACE_SHIFT, TIMES_MAX, TIMES_SHIFT, Terms
 from projections.thoughts import Thoughts
-from projections.tokens import TEXT_CHARACTERS_MAX, digest_of
+from projections.tokens import TEXT_CHARACTERS_MAX
 
 RELATED_CHAINS_MAX = 50
 # A question goes through so many entries of its terms, from the rarest term on.  If that leaves
@@ -225,10 +226,11 @@ class ChainSearch:
     ) -> tuple[list[RelatedChain], int]:
         reader = self._connections.reader
         ((_, position, texts, terms),) = await reader.fetch(SELECT_TOTALS, {"tenant": tenant})
-        asked = asked_terms(query)
+        # In a thread, as all that goes through texts: a long one must not hold up other callers.
+        asked, digest = await asyncio.to_thread(ask, query)
         rows = await reader.fetch(SELECT_FREQUENCIES, {"tenant": tenant, "terms": asked})
         known = weigh(asked, dict(rows), texts)
-        parameters = _parameters(tenant, query, wanted, terms / max(texts, 1))
+        parameters = _parameters(tenant, digest, wanted, terms / max(texts, 1))
         rarest = known.rarest(self._entries_max)
         entries = sum(known.entries[term] for term in rarest)
         if entries > self._entries_max:
@@ -260,11 +262,11 @@ class ChainSearch:
         weights = [terms.weights[term] for term in some]
         said = {**parameters, "terms": some, "weights": weights}
         rows = await self._connections.reader.fetch(SELECT_RELATED, said, prepare=False)
-        return [_chain(row, terms) for row in rows]
+        return await asyncio.to_thread(_chains, rows, terms.weights)
 
 
 def _parameters(
-    tenant: str, query: str, wanted: RelatedFilter, mean_length: float
+    tenant: str, digest: int | None, wanted: RelatedFilter, mean_length: float
 ) -> dict[str, Any]:
     return {
         "tenant": tenant,
@@ -276,7 +278,7 @@ def _parameters(
         "statuses": [str(status) for status in wanted.statuses],
         "session_id": wanted.session_id,
         "agent": wanted.agent,
-        "digest": digest_of(query),
+        "digest": digest,
         "fixed": SATURATION * (1 - LENGTH_WEIGHT),
         "per_term": SATURATION * LENGTH_WEIGHT / max(mean_length, 1),
         "block_bits": BLOCK_BITS,
@@ -292,6 +294,5 @@ def _parameters(
     }
 
 
-def _chain(row: Sequence[Any], terms: AskedTerms) -> RelatedChain:
-    *fields, text = row
-    return RelatedChain(*fields, snippet=snippet_of(text, terms.weights))
+def _chains(rows: Sequence[Sequence[Any]], weights: Mapping[str, float]) -> list[RelatedChain]:
+    return [RelatedChain(*fields, snippet=snippet_of(text, weights)) for *fields, text in rows]

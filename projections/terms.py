@@ -51,7 +51,7 @@ class Terms:
     """What the thoughts and titles of chains say, term by term."""
 
     name = "terms"
-    version = 1
+    version = 2
     tables = ("term_texts", "terms", "term_totals")
 
     def changes(self, batch: Sequence[Recorded]) -> Iterator[Change]:

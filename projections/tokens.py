@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
+from projections.normal import MARKS_BELOW, MARKS_FROM, nfkc
 from projections.text import shown
 
 # What comes after so many characters of a text is not searched, nor are further terms.
@@ -26,7 +27,6 @@ CACHED_TOKENS_MAX = 16_384
 JOINERS = r"[./\\:@-]+"
 # A ligature may become 18 letters; no more of a text are looked at than if it had none.
 ZERO_WIDTH_JOINERS = "\u200c\u200d"
-MARKS_BELOW = 0x20000
 
 _ASCII_TOKEN = re.compile(rf"\w+(?:{JOINERS}\w+)*", re.ASCII)
 _SLASHES = re.compile(r"[/\\]+")
@@ -53,7 +53,7 @@ def terms_of(text: str) -> dict[str, int]:
 
 def tokens_of(text: str) -> list[str]:
     """The words, and words joined to one, that a text consists of, as they are written."""
-    text = _normal(text[:TEXT_CHARACTERS_MAX])[:TEXT_CHARACTERS_MAX]
+    text = nfkc(text[:TEXT_CHARACTERS_MAX])[:TEXT_CHARACTERS_MAX]
     return _token(text).findall(text)
 
 
@@ -61,7 +61,7 @@ def places_of(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
     """Start and end of each token of the text as it is, and its terms."""
     text = text[:TEXT_CHARACTERS_MAX]
     for found in _token(text).finditer(text):
-        yield found.start(), found.end(), terms_of_token(_normal(found.group()))
+        yield found.start(), found.end(), terms_of_token(nfkc(found.group()))
 
 
 def terms_of_token(token: str) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def terms_of_token(token: str) -> tuple[str, ...]:
 
 def digest_of(text: str) -> int | None:
     """64 bits that texts share when only case, form and white space differ; None without words."""
-    words = " ".join(_normal(shown(text)).casefold().split())
+    words = " ".join(nfkc(shown(text)).casefold().split())
     if not words:
         return None
     digest = hashlib.blake2b(words.encode(), digest_size=8).digest()
@@ -129,10 +129,6 @@ def _humps(piece: str) -> Iterator[str]:
         yield piece[start:]
 
 
-def _normal(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
-
-
 def _token(text: str) -> re.Pattern[str]:
     return _ASCII_TOKEN if text.isascii() else _unicode_token()
 
@@ -140,6 +136,8 @@ def _token(text: str) -> re.Pattern[str]:
 @cache
 def _unicode_token() -> re.Pattern[str]:
     # Python does not count the marks to a word by which many scripts write their vowels.
-    marks = (chr(n) for n in range(0x300, MARKS_BELOW) if unicodedata.category(chr(n))[0] == "M")
+    marks = (
+        chr(n) for n in range(MARKS_FROM, MARKS_BELOW) if unicodedata.category(chr(n))[0] == "M"
+    )
     word = rf"[\w{''.join(marks)}{ZERO_WIDTH_JOINERS}]+"
     return re.compile(rf"{word}(?:{JOINERS}{word})*")

@@ -10,8 +10,8 @@ from psycopg import AsyncConnection, Connection
 from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Composed, Identifier
 
+from ledger.background import FAULTS, Outage, in_background
 from ledger.database import Connector
-from ledger.errors import LedgerError
 from projections.follower import channel_of
 
 # In case a notification is lost, or the read model was not there when first asked for.
@@ -30,14 +30,16 @@ class PositionWaiter:
         self._positions = dict.fromkeys(projection_names, -1)
         self._waiting: dict[asyncio.Future[None], tuple[int, tuple[str, ...]]] = {}
         self._listening: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self._outage = Outage("waiting for read models")
 
     async def wait(self, position: int, timeout_seconds: float, *projection_names: str) -> bool:
         """Whether readers see everything up to *position*, after so long at most.
 
         In the read models of *projection_names*, by default in all it was made for.
         """
-        if self._listening is None:
-            self._listening = asyncio.create_task(self._listen())
+        if not self._is_closed and (self._listening is None or self._listening.done()):
+            self._listening = in_background(self._listen())
         names = projection_names or tuple(self._positions)
         if self._is_seen(position, names):
             return True
@@ -54,6 +56,7 @@ class PositionWaiter:
 
     async def close(self) -> None:
         """Stop listening; who still waits times out."""
+        self._is_closed = True
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.wait([self._listening])
@@ -61,11 +64,13 @@ class PositionWaiter:
     async def _listen(self) -> None:
         while True:
             # Whatever is wrong with the database, those who wait get their answer at their time.
-            with suppress(psycopg.Error, LedgerError):
+            try:
                 async with await self._connector.connect_async() as connection:
                     await self._follow(connection)
+            except FAULTS as fault:
+                self._outage.say(fault)
             await asyncio.sleep(RECONNECT_PAUSE_SECONDS)
-            with suppress(LedgerError):
+            with suppress(*FAULTS):
                 await asyncio.to_thread(self._connector.revive)
 
     async def _follow(self, connection: AsyncConnection[TupleRow]) -> None:
@@ -75,6 +80,7 @@ class PositionWaiter:
         while True:
             for name in self._positions:
                 await self._look(connection, name)
+            self._outage.end()
             async for notify in connection.notifies(timeout=POLL_SECONDS):
                 self._reach(channels[notify.channel], int(notify.payload))
 

@@ -136,6 +136,18 @@ class PostgresStartError(EmbeddedPostgresError):
         self.reason = reason
 
 
+class PostgresUnreachableError(EmbeddedPostgresError):
+    """This process lacks what it takes to ask PostgreSQL, a descriptor most likely."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(
+            f"PostgreSQL in {path} cannot be asked or started for now ({reason});"
+            " try again in a moment, or raise the limits of this process (ulimit -n) if it goes on"
+        )
+        self.path = path
+        self.reason = reason
+
+
 class PostgresBusyError(EmbeddedPostgresError):
     """PostgreSQL, or another process that starts or stops it, takes longer than we wait."""
 

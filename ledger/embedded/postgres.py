@@ -25,6 +25,7 @@ from ledger.embedded.errors import (
     DataDirectoryError,
     PostgresBusyError,
     PostgresStartError,
+    PostgresUnreachableError,
     UnsupportedPlatformError,
 )
 
@@ -90,26 +91,16 @@ class EmbeddedPostgres:
         self.stop()
 
     def start(self) -> None:
-        """Make sure the server answers.  Call it again whenever a connection fails."""
-        with self._mutex:
-            self._forget_after_fork()
-            if self._home and self._lease is not None and _serves(self._home):
-                return
-            if self._lease is not None and not (self._data_dir / "pg" / "PG_VERSION").exists():
-                # An empty cluster in its place would take thoughts as if nothing had been lost.
-                raise DataDirectoryError(self._data_dir, "it was removed or moved while in use")
-            home = open_home(self._data_dir)
-            with home.locked():
-                kept = self._lease is not None and home.is_current(self._lease, LEASE)
-                if not kept:
-                    self._give_up_lease()
-                    self._take_lease(home)
-                try:
-                    _bring_up(home)
-                except BaseException:
-                    if not kept:
-                        self._give_up_lease()
-                    raise
+        """Make sure the server answers.  Call it again whenever a connection fails.
+
+        Raises EmbeddedPostgresError, whatever the operating system refuses.
+        """
+        try:
+            with self._mutex:
+                self._start()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise PostgresUnreachableError(self._data_dir, reason) from error
 
     def stop(self) -> None:
         """Leave.  The last one to leave stops the server."""
@@ -131,6 +122,26 @@ class EmbeddedPostgres:
         sockets = (self._home or open_home(self._data_dir)).socket_directory
         words = ALL_SAID | {"host": str(sockets), "user": user, "dbname": dbname}
         return " ".join(f"{word}={_quote(value)}" for word, value in words.items())
+
+    def _start(self) -> None:
+        self._forget_after_fork()
+        if self._home and self._lease is not None and _serves(self._home):
+            return
+        if self._lease is not None and not (self._data_dir / "pg" / "PG_VERSION").exists():
+            # An empty cluster in its place would take thoughts as if nothing had been lost.
+            raise DataDirectoryError(self._data_dir, "it was removed or moved while in use")
+        home = open_home(self._data_dir)
+        with home.locked():
+            kept = self._lease is not None and home.is_current(self._lease, LEASE)
+            if not kept:
+                self._give_up_lease()
+                self._take_lease(home)
+            try:
+                _bring_up(home)
+            except BaseException:
+                if not kept:
+                    self._give_up_lease()
+                raise
 
     def _take_lease(self, home: Home) -> None:
         self._lease = home.open(LEASE)

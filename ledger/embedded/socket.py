@@ -32,7 +32,10 @@ class Reply:
 
 
 def ask(socket_file: Path, *, user: str, database: str) -> Reply:
-    """Log in and hang up.  Only a server that would serve a client is READY."""
+    """Log in and hang up.  Only a server that would serve a client is READY.
+
+    Raises OSError when this process cannot ask: no descriptor is left.
+    """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     with closing(connection):
         connection.settimeout(ANSWER_SECONDS_MAX)

@@ -1,5 +1,6 @@
 """The resource ``thought-ledger://status``: how the ledger is, as JSON."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -10,18 +11,18 @@ from ledger.application import Ledger
 from ledger.header import Context
 from mcp_server.resources.resource import STATUS_URI, LedgerResource
 from mcp_server.version import NAME, package_version
-from projections.lists import ChainCounts, ChainLists
+from projections.lists import ChainLists, Lag
 
 
 class LedgerStatus(LedgerResource):
-    """Tells how far the log is, and how far behind it the read model."""
+    """Tells how far the log is, and how far behind it each read model."""
 
     definition = Resource(
         name="thought_ledger_status",
         title="Status of the ledger",
         uri=STATUS_URI,
         description="The version of the product, the position of the log, the chains by status, "
-        "and whether the read model that lists them is behind",
+        "and whether the read models, which lists and search ask, are behind",
         mime_type="application/json",
     )
 
@@ -30,27 +31,27 @@ class LedgerStatus(LedgerResource):
 
     async def read(self, ledger: Ledger, context: Context) -> str:
         position = await ledger.position()
+        lags = await self._lists.lags()
         counts = await self._lists.counts(context.tenant)
         told = {
             "product": NAME,
             "version": package_version(),
             "position": position,
             "chains": None if counts is None else _by_status(counts),
-            "read_model": _read_model(counts, position),
+            "stale": any(lag.events for lag in lags.values()),
+            "read_models": {name: _read_model(lag) for name, lag in lags.items()},
         }
         return orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def _by_status(counts: ChainCounts) -> dict[str, int]:
-    return {status.value: counts.chains.get(status, 0) for status in Status}
+def _by_status(counts: Mapping[str, int]) -> dict[str, int]:
+    return {status.value: counts.get(status, 0) for status in Status}
 
 
-def _read_model(counts: ChainCounts | None, position: int) -> dict[str, Any]:
-    if counts is None:
-        return {"position": 0, "stale": position > 0}
+def _read_model(lag: Lag) -> dict[str, Any]:
     return {
-        "position": counts.position,
-        "stale": counts.lag_events > 0,
-        "lag_events": counts.lag_events,
-        "lag_seconds": round(counts.lag_seconds, 3),
+        "position": lag.position,
+        "stale": lag.events > 0,
+        "lag_events": lag.events,
+        "lag_seconds": round(lag.seconds, 3),
     }

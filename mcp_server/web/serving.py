@@ -24,9 +24,11 @@ from mcp_server.serving import ServeOptions, exit_code, opened, run_loop
 from mcp_server.source import LedgerSource
 from mcp_server.stdio import STUCK_SECONDS_MAX, end_stuck_process
 from mcp_server.toolsets import unconnected
-from mcp_server.web.bodies import Bodies
+from mcp_server.web.bodies import Bodies, Room
+from mcp_server.web.connections import Limits, Places, protocol_with
+from mcp_server.web.descriptors import ACCEPTS_MAX, Exhaustion, raise_limit
 from mcp_server.web.guards import NamesGuard, TokensGuard, caller_of
-from mcp_server.web.listening import listen, names_of, url_of
+from mcp_server.web.listening import BACKLOG, listen, names_of, url_of
 from mcp_server.web.metrics import Metrics
 from mcp_server.web.options import HEALTHZ, METRICS, READYZ, HttpOptions
 from mcp_server.web.probes import Probes
@@ -37,6 +39,8 @@ BODY_BYTES_MAX = 4 * 2**20
 GRACE_SECONDS = 1
 # Longer than clients and proxies keep a connection they do not use: theirs to close first.
 KEEP_ALIVE_SECONDS = 75
+# What uvicorn says of each such request, as it begins.
+STRANGERS_ERRORS = ("Invalid HTTP request", "Unsupported upgrade", "No supported WebSocket")
 
 
 class HttpDoor(Door):
@@ -66,6 +70,9 @@ class HttpServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # asyncio takes its number of accepts in a turn for the length of the socket's queue too.
+        for listening in sockets or ():
+            listening.listen(BACKLOG)
         self._on_listening()
 
     @contextlib.contextmanager
@@ -86,6 +93,7 @@ def run(settings: Settings, options: ServeOptions, http: HttpOptions) -> int:
     Raises ListenError and UnguardedError, before anything is started.
     """
     with listen(http.host, http.port, http.tokens) as listening:
+        raise_limit()
         return run_loop(serve(settings, options, http, listening))
 
 
@@ -118,8 +126,9 @@ async def serve_http(
         build_app(server, probes, metrics, options, names),
         log_config=None,
         access_log=False,
-        http="h11",
+        http=protocol_with(Limits(Places())),
         ws="none",
+        backlog=ACCEPTS_MAX,
         lifespan="on",
         # Nobody is believed who says that he speaks for others.
         proxy_headers=False,
@@ -131,6 +140,7 @@ async def serve_http(
     http = HttpServer(
         config, lambda: print(f"thought-ledger: listening on {url}", file=sys.stderr, flush=True)
     )
+    asyncio.get_running_loop().set_exception_handler(Exhaustion().handle)
     with _signals_ending(http):
         try:
             await http.serve([listening])
@@ -151,7 +161,7 @@ def build_app(
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         custom_starlette_routes=probes.routes(),
     )
-    app = Bodies(app, options.path, BODY_BYTES_MAX)
+    app = Bodies(app, options.path, BODY_BYTES_MAX, Room())
     if not options.sessions:
         app = _PostOnly(app, options.path)
     app = TokensGuard(
@@ -204,9 +214,13 @@ def _signals_ending(http: HttpServer) -> Generator[None]:
 
 
 def _is_worth_saying(record: logging.LogRecord) -> bool:
-    """Not that a stream was cut at the end, with a traceback: that is what the end is for."""
+    """Not that a stream was cut at the end, with a traceback: that is what the end is for.
+
+    Nor what a stranger got wrong, who could say it as often as he likes.
+    """
     error = record.exc_info[1] if record.exc_info else None
     return not (
         isinstance(error, asyncio.CancelledError)
+        or record.getMessage().startswith(STRANGERS_ERRORS)
         or "timeout graceful shutdown exceeded" in record.getMessage()
     )

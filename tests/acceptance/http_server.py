@@ -85,13 +85,17 @@ class HttpServer:
     def client(self, **how):
         return HttpClient(self.host, self.port, **how)
 
-    def _listening(self):
+    def wait_for(self, words):
+        """Waits until a line of stderr has these words."""
         with self._changed:
             there = self._changed.wait_for(
-                lambda: self._ended or any(LISTENING in line for line in self._lines),
+                lambda: self._ended or any(words in line for line in self._lines),
                 START_SECONDS_MAX,
             )
-        assert there, f"serve does not say where it listens:\n{self.stderr()}"
+        assert there, f"serve does not say {words!r}:\n{self.stderr()}"
+
+    def _listening(self):
+        self.wait_for(LISTENING)
         assert not self._ended, f"serve does not listen:\n{self.stderr()}"
         (line,) = (line for line in self._lines if LISTENING in line)
         return line.split()[-1]

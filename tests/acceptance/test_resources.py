@@ -27,6 +27,7 @@ from tests.acceptance.in_memory import (
 )
 from tests.acceptance.product import (
     chains,
+    database,
     is_one_clear_sentence,
     replay,
 )
@@ -185,16 +186,28 @@ def test_the_status_says_how_far_the_log_is_and_what_the_read_model_knows_of_it(
     behind = talk(data_dir, think_and_read)
 
     assert (unbuilt["product"], unbuilt["position"]) == ("thought-ledger", 3)
-    assert (unbuilt["chains"], unbuilt["read_model"]["stale"]) == (None, True)
+    assert (unbuilt["chains"], unbuilt["stale"]) == (None, True)
     assert current["chains"] == {"active": 0, "paused": 1, "completed": 0, "abandoned": 0}
-    assert current["read_model"] == {
-        "position": 3,
-        "stale": False,
-        "lag_events": 0,
-        "lag_seconds": 0.0,
-    }
-    assert (behind["position"], behind["read_model"]["lag_events"]) == (6, 3)
-    assert behind["read_model"]["stale"] is True
+    assert current["stale"] is False
+    level = {"position": 3, "stale": False, "lag_events": 0, "lag_seconds": 0.0}
+    assert current["read_models"] == {"thoughts": level, "terms": level}
+    assert (behind["position"], behind["stale"]) == (6, True)
+    assert [model["lag_events"] for model in behind["read_models"].values()] == [3, 3]
+
+
+def test_the_status_is_stale_while_only_search_is_behind(data_dir):
+    async def read(client):
+        return json.loads(await text_of(client, "thought-ledger://status"))
+
+    talk(data_dir, lambda client: a_chain(client, "one"))
+    chains(data_dir)
+    with database(data_dir) as connection:
+        connection.execute("UPDATE terms_g1.checkpoint SET position = 1")
+        told = talk(data_dir, read)
+
+    lags = {name: model["lag_events"] for name, model in told["read_models"].items()}
+    assert lags == {"thoughts": 0, "terms": 1}
+    assert told["stale"] is True
 
 
 # Lists

@@ -1,5 +1,7 @@
 """What the tests of read models share: writing the log, building and following generations."""
 
+import asyncio
+import errno
 import queue
 import threading
 from contextlib import contextmanager
@@ -9,7 +11,7 @@ from psycopg import sql
 from psycopg.rows import dict_row
 
 from ledger.aggregate import ThoughtChain
-from ledger.database import Connector, Role
+from ledger.database import Connector, DatabaseUnavailableError, Role
 from ledger.header import Context
 from ledger.recorder import repository
 from ledger.thought import Thought
@@ -22,6 +24,31 @@ from projections.worker import CONFIGURE, Worker
 
 SECONDS_MAX = 20
 CONTEXT = Context(actor="ada", client="cursor")
+
+
+class Faulty(Connector):
+    """Fails as one without descriptors does, while it is told to; ``tried`` is set when it has."""
+
+    def __init__(self, connector: Connector) -> None:
+        super().__init__(connector.conninfo, self._revive)
+        self.fails = False
+        self.tried = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    async def connect_async(self):
+        if self.fails:
+            raise DatabaseUnavailableError("Too many open files")
+        return await super().connect_async()
+
+    def _revive(self) -> None:
+        if self.fails:
+            self._loop.call_soon_threadsafe(self.tried.set)
+            raise OSError(errno.EMFILE, "Too many open files")
+
+    async def fail_until_tried(self) -> None:
+        async with asyncio.timeout(SECONDS_MAX):
+            await self.tried.wait()
+        self.fails = False
 
 
 def thought(text: str = "because", number: int = 1, **fields) -> Thought:

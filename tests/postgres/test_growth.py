@@ -8,7 +8,7 @@ from ledger.aggregate import ThoughtChain
 from ledger.database import Role
 from ledger.growth import PAGE_EVENTS_MAX, GrowthWatch
 from tests.acceptance.product import eventually
-from tests.postgres.projecting import SECONDS_MAX, record, record_chain, thought
+from tests.postgres.projecting import SECONDS_MAX, Faulty, record, record_chain, thought
 
 SELECT_WATCHERS = """
     SELECT pid FROM pg_stat_activity
@@ -92,6 +92,61 @@ def test_nothing_is_missed_while_the_connection_is_lost(database, admin, writer)
 
     assert lost == 1
     assert told == recorded, "each is told once and in order"
+
+
+def test_the_watch_goes_on_after_the_operating_system_refused_it_a_connection(
+    database, admin, writer, caplog
+):
+    async def watch():
+        told, connector = Told(), Faulty(database.connector(Role.READER))
+        watch = GrowthWatch(connector, told.take)
+        await watch.start()
+        try:
+            connector.fails = True
+            await asyncio.to_thread(_end_watchers, admin)
+            await connector.fail_until_tried()
+            chain = await asyncio.to_thread(record_chain, writer, "one")
+            await told.hear_of(chain)
+        finally:
+            await watch.stop()
+
+    asyncio.run(watch())
+
+    (said,) = caplog.messages
+    assert said.startswith("telling subscribers what is recorded has to wait")
+
+
+def test_a_bug_of_who_is_told_is_logged_and_the_watch_can_be_started_again(
+    database, writer, caplog
+):
+    async def watch():
+        told, dead = Told(), asyncio.Event()
+        failing = [ZeroDivisionError]
+
+        async def take(chain_ids):
+            if failing:
+                dead.set()
+                raise failing.pop()
+            await told.take(chain_ids)
+
+        watch = GrowthWatch(database.connector(Role.READER), take)
+        await watch.start()
+        try:
+            await asyncio.to_thread(record_chain, writer, "one")
+            async with asyncio.timeout(SECONDS_MAX):
+                await dead.wait()
+                await asyncio.wait([watch._watching])
+            was_watching = watch.is_watching
+            meanwhile = await asyncio.to_thread(record_chain, writer, "meanwhile")
+            await watch.start()
+            await told.hear_of(meanwhile)
+        finally:
+            await watch.stop()
+        return was_watching
+
+    assert not asyncio.run(watch())
+    (record,) = caplog.records
+    assert record.exc_info[0] is ZeroDivisionError
 
 
 def test_more_than_a_page_is_told_whole_and_in_order(database, writer):

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 from uuid import uuid4
 
 import pytest
@@ -10,6 +11,7 @@ from ledger.aggregate import ThoughtChain
 from ledger.database import Role
 from ledger.header import Context
 from ledger.recorder import repository
+from projections import search
 from projections.catalogue import ALL
 from projections.live import LiveConnections
 from projections.search import ChainSearch, RelatedFilter
@@ -275,3 +277,23 @@ def test_what_is_narrowed_down_to_is_found_by_the_commonest_term_however_old_it_
     )
 
     assert ids(answer) == [old.id]
+
+
+def test_texts_are_not_gone_through_by_the_thread_that_answers_all(writer, found, monkeypatch):
+    record(writer, chain_of("the cache " * 100))
+    threads = []
+
+    def noting(read):
+        def read_and_note(*arguments):
+            threads.append(threading.current_thread())
+            return read(*arguments)
+
+        return read_and_note
+
+    names = ["ask", "snippet_of"]
+    for name in names:
+        monkeypatch.setattr(search, name, noting(getattr(search, name)))
+
+    assert len(ids(found("cache"))) == 1
+    assert len(threads) == len(names)
+    assert threading.main_thread() not in threads

@@ -5,7 +5,14 @@ from contextlib import asynccontextmanager
 
 from ledger.database import Role
 from projections.wait import PositionWaiter, wait_for
-from tests.postgres.projecting import SECONDS_MAX, catch_up, follow, record_chain, running_worker
+from tests.postgres.projecting import (
+    SECONDS_MAX,
+    Faulty,
+    catch_up,
+    follow,
+    record_chain,
+    running_worker,
+)
 
 SELECT_WAITER = """
     SELECT pid FROM pg_stat_activity
@@ -86,6 +93,28 @@ def test_a_waiter_goes_on_after_its_connection_is_lost(database, admin, projecto
     record_chain(writer, "one")
 
     assert asyncio.run(wait())
+
+
+def test_a_waiter_goes_on_after_the_operating_system_refused_it_a_connection(
+    database, projector, writer, caplog
+):
+    async def wait():
+        connector = Faulty(database.connector(Role.READER))
+        waiter = PositionWaiter(connector, "thoughts")
+        try:
+            connector.fails = True
+            waits = asyncio.create_task(waiter.wait(2, SECONDS_MAX))
+            await connector.fail_until_tried()
+            return await waits
+        finally:
+            await waiter.close()
+
+    record_chain(writer, "one")
+    catch_up(follow(projector))
+
+    assert asyncio.run(wait())
+    (said,) = caplog.messages
+    assert said.startswith("waiting for read models has to wait")
 
 
 def test_batches_of_a_generation_readers_do_not_see_wake_nobody(

@@ -116,7 +116,7 @@ def test_one_of_another_version_is_said_and_the_other_is_followed(database, writ
     with database.connector(Role.PROJECTOR).connect() as connection:
         ensure_live(connection, Terms())
     with running(database, (NextTerms(), Thoughts())) as workers:
-        workers.hear("version 1 of its projection")
+        workers.hear(f"version {Terms.version} of its projection")
         record_chain(writer, "one")
 
         assert seen(reader, "thoughts")

@@ -2,7 +2,13 @@
 
 import pytest
 
-from projections.question import QUERY_TERMS_MAX, AskedTerms, asked_terms, weigh
+from projections.question import (
+    QUERY_CHARACTERS_MAX,
+    QUERY_TERMS_MAX,
+    AskedTerms,
+    asked_terms,
+    weigh,
+)
 
 
 def test_a_question_is_reduced_to_its_longest_terms():
@@ -10,6 +16,10 @@ def test_a_question_is_reduced_to_its_longest_terms():
 
     assert len(asked_terms(" ".join(words))) == QUERY_TERMS_MAX
     assert asked_terms("of the cache") == ["cache", "the", "of"]
+
+
+def test_of_a_question_so_much_is_looked_at():
+    assert asked_terms("a " * (QUERY_CHARACTERS_MAX // 2) + "late") == ["a"]
 
 
 def test_so_many_entries_are_gone_through_from_the_rarest_term_on():

@@ -16,8 +16,10 @@ from ledger.embedded import (
     EmbeddedPostgres,
     EmbeddedPostgresError,
     PostgresStartError,
+    PostgresUnreachableError,
     default_data_dir,
 )
+from tests.limited import without_descriptors
 from tests.postgres.embedded.members import (
     CHECKOUT,
     ROOT,
@@ -32,6 +34,14 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path, inside):
 
     with pytest.raises(DataDirectoryError):
         EmbeddedPostgres(tmp_path / "file" / inside).start()
+
+
+def test_a_process_that_may_open_nothing_is_refused_for_now_and_not_any_more_afterwards(data_dir):
+    with EmbeddedPostgres(data_dir) as postgres:
+        with without_descriptors(), pytest.raises(PostgresUnreachableError):
+            postgres.start()
+
+        postgres.start()
 
 
 def test_a_data_directory_that_leads_round_in_a_circle_is_refused(tmp_path):
