@@ -8,13 +8,14 @@ from uuid import UUID, uuid4
 from ledger.aggregate import ThoughtChain
 from ledger.appender import Appender
 from ledger.chains import Chains
-from ledger.commands import Answer, Decide, Receipt, command_of, title_of
+from ledger.commands import Answer, Decide, Receipt, command_of, moved, title_of
 from ledger.database import Database, Role
 from ledger.episodes import Episode
 from ledger.errors import ChainExistsError, ChainNotFoundError
 from ledger.events import ChainEvent
 from ledger.execution import Execution
 from ledger.header import Context
+from ledger.log import SELECT_HEAD
 from ledger.reader import Reader
 from ledger.serialization import Recorded
 from ledger.thought import Thought
@@ -24,11 +25,6 @@ SELECT_SESSION_CHAINS = """
       FROM ledger.events
      WHERE session_id = %(session_id)s
      ORDER BY notification_id
-"""
-
-SELECT_POSITION = """
-    SELECT coalesce(max(notification_id), 0)
-      FROM ledger.events
 """
 
 
@@ -181,7 +177,7 @@ class Ledger:
 
     async def position(self) -> int:
         """The position of the last event of the log, 0 when there is none."""
-        ((position,),) = await self._reader.fetch(SELECT_POSITION, {})
+        ((position,),) = await self._reader.fetch(SELECT_HEAD, {})
         return position
 
     @property
@@ -241,7 +237,7 @@ class Ledger:
         def decide(chain: ThoughtChain) -> Answer:
             previous = chain.status
             getattr(chain, verb)(reason=reason)
-            return {"previous_status": str(previous), "new_status": str(chain.status)}
+            return moved(previous, chain)
 
         return await self._execution.execute(
             chain_id, decide, command_of(context, verb, chain_id, reason)

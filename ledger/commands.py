@@ -8,7 +8,7 @@ from uuid import UUID, uuid5
 
 import orjson
 
-from ledger.aggregate import ThoughtChain
+from ledger.aggregate import Status, ThoughtChain
 from ledger.appender import Request, Save, Verdict
 from ledger.errors import RequestMismatchError
 from ledger.events import ChainEvent
@@ -47,6 +47,11 @@ def title_of(text: str) -> str:
     if len(first_line) <= TITLE_CHARACTERS_MAX:
         return first_line
     return first_line[: TITLE_CHARACTERS_MAX - 1].rstrip() + "…"
+
+
+def moved(previous: Status, chain: ThoughtChain) -> dict[str, Any]:
+    """What a change of status answers."""
+    return {"previous_status": str(previous), "new_status": str(chain.status)}
 
 
 class Command(NamedTuple):

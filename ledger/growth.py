@@ -12,15 +12,13 @@ from psycopg.rows import TupleRow
 from ledger.background import FAULTS, Outage, in_background
 from ledger.connection import RECONNECT_PAUSE_SECONDS, RECONNECT_SECONDS_MAX, connect_until
 from ledger.database import Connector, DatabaseUnavailableError
-from ledger.log import SELECT_HEAD
+from ledger.log import LISTEN_TO_APPENDS, SELECT_HEAD
 
 PAGE_EVENTS_MAX = 500
 # In case a notification is lost.
 POLL_SECONDS = 1.0
 # A log that never rests is looked at so often and no oftener; one at rest at once.
 LOOK_PAUSE_SECONDS = 0.02
-
-LISTEN_TO_APPENDS = "LISTEN ledger_events"
 
 # Of a recall this tells the stream of its own, which is no chain and which nobody asks about.
 SELECT_GROWN = """

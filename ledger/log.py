@@ -44,6 +44,9 @@ SELECT_HISTORY = """
 
 SELECT_HEAD = "SELECT coalesce(max(notification_id), 0) FROM ledger.events"
 
+# Of what ``ledger.append`` notifies.
+LISTEN_TO_APPENDS = "LISTEN ledger_events"
+
 VERSION_MAX = 2**62
 
 

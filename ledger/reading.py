@@ -92,7 +92,7 @@ async def read_page(ledger: Ledger, chain_id: UUID, wanted: Wanted) -> Page:
     else:
         chain = await ledger.chain_at(chain_id, wanted.at_version)
     # Until the next await nobody else changes the chain.
-    branches = _branches(chain.steps)
+    branches = _branches(enumerate(chain.steps.recorded, start=1))
     if wanted.branch_id is not None and wanted.branch_id not in branches:
         raise BranchNotFoundError(chain_id, wanted.branch_id)
     sequences = _sequences(chain, branches, wanted)
@@ -106,7 +106,7 @@ async def read_page(ledger: Ledger, chain_id: UUID, wanted: Wanted) -> Page:
     if len(thoughts) < len(places):
         following = places[len(thoughts)].sequence
     if is_part := sum(map(len, branches.values())) > BRANCHED_THOUGHTS_MAX:
-        branches = _branches_of(place for place, _ in thoughts)
+        branches = _branches((place.sequence, place.step) for place, _ in thoughts)
         closed = {branch: closed[branch] for branch in branches if branch in closed}
     return Page(
         chain_id=chain_id,
@@ -172,19 +172,12 @@ def _paired(places: list[Place], recorded: list[Recorded]) -> list[tuple[Place, 
     return list(zip(places, said, strict=False))
 
 
-def _branches(steps: Steps) -> dict[str, list[int]]:
+def _branches(placed: Iterable[tuple[int, Step]]) -> dict[str, list[int]]:
+    """The sequences on each branch, of steps with theirs."""
     branches: dict[str, list[int]] = {}
-    for sequence, step in enumerate(steps.recorded, start=1):
+    for sequence, step in placed:
         if step.branch_id is not None:
             branches.setdefault(step.branch_id, []).append(sequence)
-    return branches
-
-
-def _branches_of(places: Iterable[Place]) -> dict[str, list[int]]:
-    branches: dict[str, list[int]] = {}
-    for place in places:
-        if place.step.branch_id is not None:
-            branches.setdefault(place.step.branch_id, []).append(place.sequence)
     return branches
 
 

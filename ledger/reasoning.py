@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from ledger.aggregate import Status, ThoughtChain
 from ledger.application import Ledger
-from ledger.commands import Answer, Decide, Receipt, title_of
+from ledger.commands import Answer, Decide, Receipt, moved, title_of
 from ledger.errors import BranchOriginMissingError, ChainNotFoundError
 from ledger.events import Outcome
 from ledger.header import Context
@@ -239,11 +239,6 @@ async def resume(
         return answer if last_thought is None else {**answer, "last_thought": last_thought}
 
     return await ledger.change(context, chain_id, "resume_with", decide, said=reason)
-
-
-def moved(previous: Status, chain: ThoughtChain) -> dict[str, Any]:
-    """What a change of status answers."""
-    return {"previous_status": str(previous), "new_status": str(chain.status)}
 
 
 def _added(chain: ThoughtChain, thought: Thought, answer: Decide) -> dict[str, Any]:

@@ -12,7 +12,14 @@ from ledger.commands import Decide, Receipt
 from ledger.header import Context
 from mcp_server.chains.inputs import AddInput, StartInput
 from mcp_server.inputs import ThoughtInput, thought_of
-from mcp_server.thinking import Thinking, answer_of, answer_of_chain, finished, starts_another
+from mcp_server.thinking import (
+    Thinking,
+    answer_of,
+    answer_of_chain,
+    finished,
+    start_said,
+    starts_another,
+)
 
 # Whose chains the episodes of a session are: the tool's name, as recorded with each.
 CRITICAL_SOURCE = "criticalthinking"
@@ -92,14 +99,8 @@ class Conversation(Thinking):
         """Start a chain and make it the current one.  Raises what ``start_chain`` raises."""
 
         async def start() -> Receipt:
-            receipt = await reasoning.start_chain(
-                ledger,
-                context,
-                session_id=said.session_id or self._session_id,
-                parent_chain_id=said.parent_chain_id,
-                title=said.title,
-                said=[said.session_id, said.parent_chain_id, said.title],
-            )
+            session_id = said.session_id or self._session_id
+            receipt = await start_said(ledger, context, said, session_id)
             self.note(receipt)
             if receipt.chain_id not in self._chains:
                 self._adopt(await ledger.chain(receipt.chain_id))

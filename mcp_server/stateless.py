@@ -1,5 +1,6 @@
 """Thoughts where there is no connection: each names its chain, or is the first of a new one."""
 
+from functools import partial
 from typing import Any
 
 from ledger import reasoning
@@ -8,7 +9,7 @@ from ledger.commands import Decide, Receipt
 from ledger.header import Context
 from mcp_server.chains.inputs import AddInput, StartInput
 from mcp_server.inputs import InputError, ThoughtInput, thought_of
-from mcp_server.thinking import Thinking, answer_of_chain, finished, starts_another
+from mcp_server.thinking import Thinking, answer_of_chain, finished, start_said, starts_another
 
 
 class ChainUnnamedError(InputError):
@@ -81,18 +82,7 @@ class Stateless(Thinking):
 
     async def start(self, ledger: Ledger, context: Context, said: StartInput) -> Receipt:
         """Start a chain, of the session it names, if any."""
-
-        async def record() -> Receipt:
-            return await reasoning.start_chain(
-                ledger,
-                context,
-                session_id=said.session_id,
-                parent_chain_id=said.parent_chain_id,
-                title=said.title,
-                said=[said.session_id, said.parent_chain_id, said.title],
-            )
-
-        receipt = await finished(record)
+        receipt = await finished(partial(start_said, ledger, context, said, said.session_id))
         self.note(receipt)
         return receipt
 

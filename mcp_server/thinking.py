@@ -6,6 +6,7 @@ from uuid import UUID
 
 import anyio
 
+from ledger import reasoning
 from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Decide, Receipt
@@ -57,6 +58,20 @@ async def finished(command: Callable[[], Awaitable[Receipt]]) -> Receipt:
     with anyio.CancelScope(shield=True):
         receipts.append(await command())
     return receipts[0]
+
+
+async def start_said(
+    ledger: Ledger, context: Context, said: StartInput, session_id: str | None
+) -> Receipt:
+    """Start the chain that was asked for, in a session.  Raises what ``start_chain`` raises."""
+    return await reasoning.start_chain(
+        ledger,
+        context,
+        session_id=session_id,
+        parent_chain_id=said.parent_chain_id,
+        title=said.title,
+        said=[said.session_id, said.parent_chain_id, said.title],
+    )
 
 
 def starts_another(said: ThoughtInput) -> bool:

@@ -28,8 +28,6 @@ FINISH_SECONDS_MAX = 0.2
 BACKOFF_SECONDS_MIN = 0.05
 BACKOFF_SECONDS_MAX = 1.0
 
-LISTEN = "LISTEN ledger_events"
-
 # Rows and position live or die together, so losing the last few to a crash costs only their
 # repetition.  Every plan is made for the sizes of now: one made on empty tables decays.  And none
 # is compiled: the guess at the size of a recursion is far over the threshold, its size is not.
@@ -112,7 +110,7 @@ class Worker:
         follower.lead()
         with self._connector.connect() as listener:
             # Before the first read, so that nothing is recorded between the two unheard.
-            listener.execute(LISTEN)
+            listener.execute(log.LISTEN_TO_APPENDS)
             self._note(f"leads {generation.schema} from position {follower.position}")
             self._follow(follower, listener)
 

@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Protocol
-
-import anyio
 
 from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
@@ -14,6 +13,7 @@ from ledger.header import Context
 from mcp_server.conversation import CRITICAL_SOURCE
 from mcp_server.critical.inputs import CriticalInput
 from mcp_server.critical.transcript import narrate
+from mcp_server.thinking import finished
 from mcp_server.tools.tool import Narrated
 
 DEFAULT_EPISODE = "default"
@@ -72,11 +72,10 @@ async def record(
     def answer(chain: ThoughtChain) -> Mapping[str, Any]:
         return _answer(heard, episode.name, chain)
 
-    told: list[Narrated] = []
-    with anyio.CancelScope(shield=True):
-        receipt = await ledger.think_in_episode(context, episode, heard.thought, answer)
-        told.append(Narrated(receipt.answer["structured"], narrate(heard, receipt.answer)))
-    return told[0]
+    receipt = await finished(
+        partial(ledger.think_in_episode, context, episode, heard.thought, answer)
+    )
+    return Narrated(receipt.answer["structured"], narrate(heard, receipt.answer))
 
 
 def _answer(heard: CriticalInput, episode: str, chain: ThoughtChain) -> dict[str, Any]:
