@@ -1,5 +1,7 @@
 """What the read models can refuse, under one base class."""
 
+from collections.abc import Sequence
+
 from ledger.errors import LedgerError
 
 
@@ -18,11 +20,14 @@ class FencedError(ProjectionError):
 class ProjectionVersionError(ProjectionError):
     """A generation was built by another version of its projection."""
 
-    def __init__(self, schema: str, built_version: int, version: int) -> None:
+    def __init__(
+        self, schema: str, *, built_version: int, version: int, projection_name: str
+    ) -> None:
         todo = (
             "upgrade this thought-ledger"
             if built_version > version
-            else "build a new generation with this one"
+            else "build a new generation with this one: "
+            f"`thought-ledger projections rebuild {projection_name} --promote`"
         )
         super().__init__(
             f"generation {schema} was built by version {built_version} of its projection and this "
@@ -31,6 +36,14 @@ class ProjectionVersionError(ProjectionError):
         self.schema = schema
         self.built_version = built_version
         self.version = version
+
+
+class ProjectionNotFoundError(ProjectionError):
+    """No read model has that name."""
+
+    def __init__(self, name: str, names: Sequence[str]) -> None:
+        super().__init__(f"there is no read model {name!r}; there are {', '.join(sorted(names))}")
+        self.name = name
 
 
 class GenerationNotFoundError(ProjectionError):
@@ -42,6 +55,85 @@ class GenerationNotFoundError(ProjectionError):
         )
         self.name = name
         self.number = number
+
+
+class GenerationLiveError(ProjectionError):
+    """Readers see the generation, so it must stay."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(
+            f"generation {number} of {name} is live and cannot be retired; "
+            "promote another one first"
+        )
+        self.name = name
+        self.number = number
+
+
+class NothingToPromoteError(ProjectionError):
+    """There is no generation beside the live one."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} has no other generation to go to; "
+            f"`thought-ledger projections rebuild {name}` builds one"
+        )
+        self.name = name
+
+
+class NothingToRollBackError(ProjectionError):
+    """No generation was live before and is still there."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} has no generation that was live before the one that is now")
+        self.name = name
+
+
+class BeingBuiltError(ProjectionError):
+    """Another process leads the generation that is to be built, compared or promoted."""
+
+    def __init__(self, schema: str) -> None:
+        super().__init__(
+            f"another process builds {schema} just now; wait for it, or end it: what it has done "
+            "stays, and a rebuild goes on from there"
+        )
+        self.schema = schema
+
+
+class GenerationBehindError(ProjectionError):
+    """Readers would go back in time."""
+
+    def __init__(self, schema: str, position: int, live_position: int) -> None:
+        super().__init__(
+            f"{schema} is at position {position} and readers see {live_position} already; "
+            "a worker of the version that built it has to bring it up first"
+        )
+        self.schema = schema
+        self.position = position
+        self.live_position = live_position
+
+
+class SwitchBlockedError(ProjectionError):
+    """Something holds what the switch needs for longer than readers may be kept waiting."""
+
+    def __init__(self, name: str, sessions: Sequence[int]) -> None:
+        who = f" (database sessions {', '.join(map(str, sessions))})" if sessions else ""
+        super().__init__(
+            f"long queries on the read model {name} keep readers from being switched{who}; "
+            "nothing was changed: try again when they have ended"
+        )
+        self.name = name
+        self.sessions = tuple(sessions)
+
+
+class ViewInUseError(ProjectionError):
+    """A view has to change its columns, and objects of others are built on it."""
+
+    def __init__(self, view: str, detail: str) -> None:
+        super().__init__(
+            f"live.{view} gets other columns, and objects that are not ours depend on it "
+            f"({detail}); drop them, promote, and create them again"
+        )
+        self.view = view
 
 
 class GrantMissingError(ProjectionError):

@@ -13,7 +13,7 @@ from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
 
 from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEventError
-from ledger.log import read_stored
+from ledger.log import POSITION_MAX, read_stored
 from ledger.serialization import Recorded, decode
 from projections.errors import FencedError
 from projections.faults import blames_database
@@ -119,13 +119,13 @@ class Follower:
         self._epoch, self.position = row
         self._parked = {chain_id for (chain_id,) in self._run(SELECT_PARKED).fetchall()}
 
-    def step(self, limit: int = BATCH_EVENTS_MAX) -> int:
-        """Apply the next batch of the log, and return how many events that was.
+    def step(self, limit: int = BATCH_EVENTS_MAX, *, to: int = POSITION_MAX) -> int:
+        """Apply the next batch of the log, not beyond position *to*; how many events that was.
 
         Raises FencedError, and psycopg.Error when the database is at fault; then nothing of the
         batch, or only a first part of it with its position, was applied.
         """
-        rows = read_stored(self._connection, after=self.position, limit=limit)
+        rows = read_stored(self._connection, after=self.position, limit=limit, to=to)
         if rows:
             self._apply(rows)
         return len(rows)

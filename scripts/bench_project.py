@@ -29,9 +29,9 @@ from ledger.settings import Settings
 from ledger.thought import Thought
 from projections.follower import Follower
 from projections.generations import ensure_live, take_lead
+from projections.session import configure
 from projections.thoughts import COLUMNS, Thoughts
 from projections.wait import PositionWaiter, wait_for
-from projections.worker import CONFIGURE
 
 BACKLOG_EVENTS = 100_000
 THOUGHT_CHARACTERS = 300
@@ -58,7 +58,7 @@ def _print_rates(database: Database, *, mixed: bool) -> None:
     with closing(psycopg.connect(database.conninfo(Role.WRITER), autocommit=True)) as writer:
         _fill(writer, mixed=mixed)
     with closing(database.connector(Role.PROJECTOR).connect()) as connection:
-        connection.execute(CONFIGURE)
+        configure(connection)
         generation = ensure_live(connection, Thoughts())
         assert take_lead(connection, generation)
         follower = Follower(connection, Thoughts(), generation)
