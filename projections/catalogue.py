@@ -2,8 +2,17 @@
 
 from collections.abc import Sequence
 
+from projections.errors import ProjectionNotFoundError
 from projections.projection import Projection
 from projections.terms import Terms
 from projections.thoughts import Thoughts
 
 ALL: Sequence[Projection] = (Thoughts(), Terms())
+
+
+def projection_of(name: str) -> Projection:
+    """The projection of a read model.  Raises ProjectionNotFoundError."""
+    for projection in ALL:
+        if projection.name == name:
+            return projection
+    raise ProjectionNotFoundError(name, [projection.name for projection in ALL])

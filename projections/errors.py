@@ -125,15 +125,48 @@ class SwitchBlockedError(ProjectionError):
         self.sessions = tuple(sessions)
 
 
+class GenerationBlockedError(ProjectionError):
+    """Somebody reads a generation that is to be dropped."""
+
+    def __init__(self, schema: str) -> None:
+        super().__init__(
+            f"queries on {schema} go on and keep it from being dropped; try again when they have "
+            "ended"
+        )
+        self.schema = schema
+
+
+class NoLiveGenerationError(ProjectionError):
+    """Readers see no generation, so there is nothing to compare with."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"no generation of {name} is live yet; a worker makes one "
+            "(`thought-ledger projections run`)"
+        )
+        self.name = name
+
+
+class StillMovingError(ProjectionError):
+    """The two could not be brought to one position."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the live generation of {name} does not keep up with the log, so it cannot be "
+            "compared at one position; see `thought-ledger projections status`, then try again"
+        )
+        self.name = name
+
+
 class ViewInUseError(ProjectionError):
     """A view has to change its columns, and objects of others are built on it."""
 
-    def __init__(self, view: str, detail: str) -> None:
+    def __init__(self, detail: str) -> None:
         super().__init__(
-            f"live.{view} gets other columns, and objects that are not ours depend on it "
+            "a view of schema live gets other columns, and objects that are not ours depend on it "
             f"({detail}); drop them, promote, and create them again"
         )
-        self.view = view
+        self.detail = detail
 
 
 class GrantMissingError(ProjectionError):

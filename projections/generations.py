@@ -210,19 +210,34 @@ def add_indexes(
             connection.execute(SQL("ANALYZE {}").format(name))
 
 
-def make_live(connection: Connection[TupleRow], generation: Generation) -> None:
-    """Have readers see the generation instead of the one that is live; within a transaction.
+class Switch:
+    """What it takes to have readers see a generation instead of the live one, made ready.
 
-    Raises ViewInUseError.
+    It is made and used in one transaction that holds LOCK_REGISTRY.
     """
-    replaced = find_live(connection, generation.name)
-    connection.execute(UPDATE_REPLACED, {"name": generation.name})
-    if replaced is not None:
-        _announce(connection, replaced.schema, announced=False)
-    connection.execute(UPDATE_PROMOTED, {"id": generation.id})
-    _announce(connection, generation.schema, announced=True)
-    views.point(connection, generation.name, generation.schema, replaced and replaced.schema)
-    connection.execute(NOTIFY_GENERATIONS)
+
+    def __init__(self, connection: Connection[TupleRow], generation: Generation) -> None:
+        self.replaced = find_live(connection, generation.name)
+        self._connection = connection
+        self._generation = generation
+        self._moves = views.plan(
+            connection, generation.name, generation.schema, self.replaced and self.replaced.schema
+        )
+
+    def make(self) -> None:
+        """Have readers see it.  Raises ViewInUseError."""
+        self._connection.execute(UPDATE_REPLACED, {"name": self._generation.name})
+        self._connection.execute(UPDATE_PROMOTED, {"id": self._generation.id})
+        if self.replaced is not None:
+            self._announce(self.replaced, announced=False)
+        self._announce(self._generation, announced=True)
+        # Last, for readers wait from here on.
+        views.move(self._connection, self._moves)
+        self._connection.execute(NOTIFY_GENERATIONS)
+
+    def _announce(self, generation: Generation, *, announced: bool) -> None:
+        statement = SQL(ANNOUNCE).format(schema=Identifier(generation.schema))
+        self._connection.execute(statement, {"announced": announced})
 
 
 def retire(connection: Connection[TupleRow], generation: Generation) -> None:
@@ -259,7 +274,7 @@ def _build_live(connection: Connection[TupleRow], projection: Projection) -> Gen
             number = _next_number(connection, projection.name)
             generation = build(connection, projection, number)
             add_indexes(connection, projection, generation)
-            make_live(connection, generation)
+            Switch(connection, generation).make()
             return generation._replace(state="live")
     except psycopg.errors.InsufficientPrivilege as error:
         raise GrantMissingError(connection.info.dbname) from error
@@ -272,10 +287,6 @@ def _next_number(connection: Connection[TupleRow], name: str) -> int:
     row = connection.execute(SELECT_NEXT_NUMBER, {"name": name}).fetchone()
     assert row is not None
     return row[0]
-
-
-def _announce(connection: Connection[TupleRow], schema: str, *, announced: bool) -> None:
-    connection.execute(SQL(ANNOUNCE).format(schema=Identifier(schema)), {"announced": announced})
 
 
 def _bundled(name: str) -> LiteralString:

@@ -77,7 +77,7 @@ def promote(
     """
     deadline = time.monotonic() + SWITCH_SECONDS_MAX
     if reach is None:
-        reach = _waiting(connection, generation)
+        reach = waiting(connection, generation)
         _approach(connection, generation, reach, deadline)
     for attempt in range(1, 1 + int(SWITCH_SECONDS_MAX / RETRY_PAUSE_SECONDS)):
         late = time.monotonic() > deadline
@@ -117,14 +117,15 @@ def _switch(
     with connection.transaction():
         connection.execute(LIMIT_LOCKS, {"limit": f"{SWITCH_LOCK_MILLISECONDS_MAX}ms"})
         connection.execute(generations.LOCK_REGISTRY)
-        replaced = generations.find_live(connection, generation.name)
+        switch = generations.Switch(connection, generation)
+        replaced = switch.replaced
         start = time.perf_counter()
         if replaced is not None and replaced.id != generation.id:
             seen = position_of(connection, HOLD_POSITION, replaced)
             if not reach(seen, time.monotonic() + REACH_SECONDS_MAX):
                 raise _NotYetError(seen)
         position = position_of(connection, HOLD_POSITION, generation)
-        generations.make_live(connection, generation)
+        switch.make()
         connection.execute(
             NOTIFY_POSITION, {"channel": channel_of(generation.name), "position": position}
         )
@@ -132,7 +133,9 @@ def _switch(
     return Promoted(generation._replace(state="live"), replaced, position, seconds, attempt)
 
 
-def _waiting(connection: Connection[TupleRow], generation: Generation) -> Reach:
+def waiting(connection: Connection[TupleRow], generation: Generation) -> Reach:
+    """For a generation that others bring up: looks whether they have."""
+
     def reach(position: int, deadline: float) -> bool:
         while position_of(connection, SELECT_POSITION, generation) < position:
             if time.monotonic() > deadline:

@@ -1,11 +1,12 @@
 """The views of schema ``live``: each shows one table of the generation readers are to see."""
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
-from psycopg.sql import SQL, Identifier
+from psycopg.sql import SQL, Composed, Identifier
 
 from projections.errors import ViewInUseError
 
@@ -43,48 +44,51 @@ def tables_of(connection: Connection[TupleRow], schema: str) -> list[str]:
     return [name for (name,) in found.fetchall()]
 
 
-def point(
+def plan(
     connection: Connection[TupleRow], name: str, schema: str, replaced_schema: str | None
-) -> None:
-    """Show the tables of *schema*, and no more those only *replaced_schema* has.
-
-    Raises ViewInUseError.
-    """
-    tables = tables_of(connection, schema)
-    shown = {**{table: table for table in tables}, f"{name}_{CHECKPOINT}": CHECKPOINT}
-    for view, table in shown.items():
-        _point(connection, view, schema, table)
-    if replaced_schema is not None:
-        for table in tables_of(connection, replaced_schema):
-            if table not in shown:
-                _drop(connection, table)
+) -> list[Composed]:
+    """The statements that show the tables of *schema*, and none that only *replaced_schema* has."""
+    shown = {table: table for table in tables_of(connection, schema)}
+    shown[f"{name}_{CHECKPOINT}"] = CHECKPOINT
+    replaced = tables_of(connection, replaced_schema) if replaced_schema else []
+    drops = [_drop(table) for table in replaced if table not in shown]
+    return drops + [
+        statement
+        for view, table in shown.items()
+        for statement in _point(connection, view, schema, table)
+    ]
 
 
-def _point(connection: Connection[TupleRow], view: str, schema: str, table: str) -> None:
+def move(connection: Connection[TupleRow], statements: Sequence[Composed]) -> None:
+    """Run a plan, in one round trip.  Raises ViewInUseError."""
+    try:
+        connection.execute(SQL("; ").join(statements))
+    except psycopg.errors.DependentObjectsStillExist as error:
+        reason = error.diag.message_detail or error.diag.message_primary or ""
+        raise ViewInUseError(reason) from error
+
+
+def _point(
+    connection: Connection[TupleRow], view: str, schema: str, table: str
+) -> Iterator[Composed]:
     columns = _columns(connection, schema, table)
     known = _columns(connection, "live", view)
     # Replaced in place it keeps its grants and what others have built on it.
     if known != columns[: len(known)]:
-        _drop(connection, view)
+        yield _drop(view)
     # Named columns: a prepared `SELECT *` breaks for good when the next generation has others.
     statement = SQL("CREATE OR REPLACE VIEW live.{view} AS SELECT {columns} FROM {schema}.{table}")
-    connection.execute(
-        statement.format(
-            view=Identifier(view),
-            columns=SQL(", ").join(Identifier(column.name) for column in columns),
-            schema=Identifier(schema),
-            table=Identifier(table),
-        )
+    yield statement.format(
+        view=Identifier(view),
+        columns=SQL(", ").join(Identifier(column.name) for column in columns),
+        schema=Identifier(schema),
+        table=Identifier(table),
     )
-    grant = SQL("GRANT SELECT ON live.{} TO thought_ledger_reader")
-    connection.execute(grant.format(Identifier(view)))
+    yield SQL("GRANT SELECT ON live.{} TO thought_ledger_reader").format(Identifier(view))
 
 
-def _drop(connection: Connection[TupleRow], view: str) -> None:
-    try:
-        connection.execute(SQL("DROP VIEW IF EXISTS live.{}").format(Identifier(view)))
-    except psycopg.errors.DependentObjectsStillExist as error:
-        raise ViewInUseError(view, error.diag.message_detail or "") from error
+def _drop(view: str) -> Composed:
+    return SQL("DROP VIEW IF EXISTS live.{}").format(Identifier(view))
 
 
 def _columns(connection: Connection[TupleRow], schema: str, table: str) -> list[_Column]:

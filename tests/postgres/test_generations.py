@@ -13,7 +13,7 @@ from projections.errors import (
     GrantMissingError,
     ProjectionVersionError,
 )
-from projections.generations import begin, build, ensure_live, find, make_live, retire
+from projections.generations import Switch, begin, build, ensure_live, find, retire
 from projections.thoughts import Thoughts
 from tests.postgres.projecting import catch_up, follow, record_chain, rows
 
@@ -51,7 +51,7 @@ def test_what_is_made_live_is_what_readers_see(writer, projector, reader):
     assert len(rows(reader, "live", "thoughts")) == 1
 
     with projector.transaction():
-        make_live(projector, generation)
+        Switch(projector, generation).make()
 
     assert rows(reader, "live", "thoughts") == []
     states = {
@@ -133,7 +133,7 @@ def test_readers_may_read_what_is_live_and_change_nothing(projector, reader):
 def test_columns_of_a_view_are_named_in_the_order_of_the_table(projector, reader):
     generation = build(projector, _with_registry(projector), 2)
 
-    make_live(projector, generation)
+    Switch(projector, generation).make()
 
     live, table = (
         [column.name for column in reader.execute(f"SELECT * FROM {name} LIMIT 0").description]
