@@ -22,7 +22,7 @@ from projections.promotion import (
     position_of,
 )
 
-STILL_SECONDS_MAX = 5.0
+STILL_SECONDS_MAX = 2.0
 
 LIMIT_LOCKS = "SET LOCAL lock_timeout = '50ms'"
 

@@ -66,7 +66,11 @@ class _NotYetError(Exception):
 
 
 def promote(
-    connection: Connection[TupleRow], generation: Generation, reach: Reach | None = None
+    connection: Connection[TupleRow],
+    generation: Generation,
+    reach: Reach | None = None,
+    *,
+    seconds_max: float = SWITCH_SECONDS_MAX,
 ) -> Promoted:
     """Have readers see *generation*: in one transaction, and at a position not before theirs.
 
@@ -75,11 +79,13 @@ def promote(
 
     Raises SwitchBlockedError, GenerationBehindError, ViewInUseError.
     """
-    deadline = time.monotonic() + SWITCH_SECONDS_MAX
+    deadline = time.monotonic() + seconds_max
     if reach is None:
         reach = waiting(connection, generation)
         _approach(connection, generation, reach, deadline)
-    for attempt in range(1, 1 + int(SWITCH_SECONDS_MAX / RETRY_PAUSE_SECONDS)):
+    attempt = 0
+    while True:
+        attempt += 1
         late = time.monotonic() > deadline
         try:
             return _switch(connection, generation, reach, attempt)
@@ -90,7 +96,6 @@ def promote(
             if late:
                 raise _behind(connection, generation, not_yet.live_position) from not_yet
         time.sleep(RETRY_PAUSE_SECONDS)
-    raise SwitchBlockedError(generation.name, _blocking(connection))
 
 
 def _approach(
