@@ -1,4 +1,4 @@
-"""The operators' door: run a worker, see how far the read models are; and the list of chains."""
+"""The operators' door: run a worker, what the other modules add; and the list of chains."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import typer
 from ledger.database import Database, Role
 from ledger.display import print_table, printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
-from projections import cli_generations, cli_rebuild, queries
+from projections import cli_generations, cli_rebuild, cli_status, queries
 from projections.catalogue import ALL
 from projections.cli_words import print_json, say
 from projections.stopping import Stop, stop_process
@@ -20,6 +20,7 @@ CATCH_UP_SECONDS_MAX = 30.0
 app = typer.Typer(help="The read models: built from the log, disposable.", no_args_is_help=True)
 cli_rebuild.register(app)
 cli_generations.register(app)
+cli_status.register(app)
 
 
 def register(command_line: typer.Typer) -> None:
@@ -80,32 +81,6 @@ def run(
             Workers(database.connector(Role.PROJECTOR), ALL, stop, say, note).run()
 
 
-@app.command()
-def status(
-    as_json: Json = False,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-) -> None:
-    """Show how far the read models are behind."""
-    with (
-        opened(settings_of(data_dir, database_url)) as database,
-        database.connector(Role.READER).connect() as connection,
-    ):
-        found = queries.status(connection)
-    with printing():
-        if as_json:
-            for row in found:
-                print_json(row)
-        elif found:
-            _print_status(found)
-        else:
-            print(
-                "no read model has been built; a worker does it "
-                "(`thought-ledger serve` or `thought-ledger projections run`)",
-                file=sys.stderr,
-            )
-
-
 def _print_chains(found: Sequence[queries.ChainLine]) -> None:
     print_table(
         ("chain", "status", "thoughts", "updated", "title"),
@@ -116,27 +91,6 @@ def _print_chains(found: Sequence[queries.ChainLine]) -> None:
                 str(row.thoughts),
                 row.updated_at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
                 row.title or "(untitled)",
-            )
-            for row in found
-        ],
-    )
-
-
-def _print_status(found: Sequence[queries.GenerationStatus]) -> None:
-    titles = ("name", "generation", "state", "position", "head", "lag", "seconds", "parked")
-    print_table(
-        (*titles, "leader session"),
-        [
-            (
-                row.name,
-                str(row.generation),
-                row.state,
-                str(row.position),
-                str(row.head),
-                str(row.lag_events),
-                f"{row.lag_seconds:.1f}",
-                str(row.parked),
-                "none" if row.leader_pid is None else str(row.leader_pid),
             )
             for row in found
         ],

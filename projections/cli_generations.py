@@ -8,7 +8,7 @@ import typer
 from ledger.database import Connector, Role
 from ledger.display import printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
-from projections import generations, operations, queries
+from projections import generations, operations, status
 from projections.catalogue import ALL, projection_of
 from projections.cli_progress import BuildProgress
 from projections.cli_words import (
@@ -176,7 +176,7 @@ def _is_led(connector: Connector, generation: Generation) -> bool:
     deadline = time.monotonic() + LEADER_SECONDS_MAX
     with connector.connect() as connection:
         while time.monotonic() < deadline:
-            for row in queries.status(connection):
+            for row in status.look(connection).generations:
                 found = (row.name, row.generation) == (generation.name, generation.number)
                 if found and row.leader_pid is not None:
                     return True

@@ -27,6 +27,7 @@ from projections.generations import ensure_live, take_lead
 from projections.live import LiveConnections
 from projections.projection import Projection
 from projections.search import ChainSearch, RelatedFilter
+from projections.session import configure
 
 WORDS = 30_000
 WORDS_A_THOUGHT = 50

@@ -16,7 +16,7 @@ import pytest
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
 from ledger.log import head
-from projections.queries import status
+from projections.status import look
 from projections.wait import wait_for
 from tests.postgres.projecting import (
     SECONDS_MAX,
@@ -54,7 +54,7 @@ def test_of_two_workers_one_leads_and_the_other_takes_over(database, admin, writ
         first.hear("leads")
         with running_worker(database) as second:
             second.hear("stands by")
-            (found,) = status(reader)
+            (found,) = look(reader).generations
 
             admin.execute("SELECT pg_terminate_backend(%s)", (found.leader_pid,))
 
