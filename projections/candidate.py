@@ -19,9 +19,9 @@ from projections.projection import Projection
 from projections.session import configure
 
 BUILD_EVENTS_MAX = 2_000
-# Caught up is who has less than this to go; those who append never let it come to nothing.
-CLOSE_EVENTS_MAX = 100
 PACE_SECONDS_MAX = 1.0
+# Nobody waits for a build, so it may take its time over a batch.
+SILENCE_SECONDS_MAX = 60
 
 Phase: TypeAlias = Literal["events", "indexes", "following"]
 
@@ -108,7 +108,7 @@ def open_candidate(
     Raises BeingBuiltError, ProjectionVersionError, GrantMissingError.
     """
     with connector.connect() as connection:
-        configure(connection)
+        configure(connection, silence_seconds_max=SILENCE_SECONDS_MAX)
         generation = generation or generations.begin(connection, projection)
         generations.refuse_other_version(generation, projection)
         if not generations.take_lead(connection, generation):

@@ -21,6 +21,7 @@ from projections.promotion import (
     Reach,
     position_of,
 )
+from projections.session import session
 
 STILL_SECONDS_MAX = 2.0
 
@@ -241,7 +242,7 @@ def compare(
 
     Nobody waits for the comparison: only for the moment in which the snapshot is taken.
     """
-    with connector.connect() as holder, connector.connect() as connection:
+    with session(connector) as holder, connector.connect() as connection:
         snapshot = _snapshot(holder, connection, live, other, reach)
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

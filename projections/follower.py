@@ -1,7 +1,8 @@
 """Moves one generation along the log: rows and position in one transaction, exactly once."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, LiteralString
 from uuid import UUID
@@ -169,6 +170,8 @@ class Follower:
 
     def _advance(self, batch: _Batch) -> None:
         """Make the changes and move the position, or do neither."""
+        # Decided before the transaction, in which nobody is kept waiting by it.
+        changes = self._decide(batch.events)
         with self._connection.transaction():
             moved = self._run(
                 UPDATE_POSITION,
@@ -181,7 +184,7 @@ class Follower:
             )
             if moved.rowcount != 1:
                 raise FencedError(self._generation.schema)
-            self._change(batch.events)
+            self._make(changes)
             self._park(batch)
         self.position = batch.to
         self._parked.update(batch.poisons)
@@ -191,19 +194,16 @@ class Follower:
                 f"at position {position} ({stored.topic}): {_described(error)}"
             )
 
-    def _change(self, events: Sequence[Recorded]) -> None:
-        if not events:
-            return
-        try:
-            for change in self._projection.changes(events):
-                self._make(change)
-        # The one place for it: whatever a projection does wrong must end up parked and be seen.
-        except Exception as error:
-            if blames_database(error):
-                raise
-            raise _PoisonError(error) from error
+    def _decide(self, events: Sequence[Recorded]) -> Sequence[Change]:
+        with _watching():
+            return list(self._projection.changes(events)) if events else []
 
-    def _make(self, change: Change) -> None:
+    def _make(self, changes: Sequence[Change]) -> None:
+        with _watching():
+            for change in changes:
+                self._make_one(change)
+
+    def _make_one(self, change: Change) -> None:
         if not isinstance(change, Copy):
             self._run(change.statement, change.parameters)
             return
@@ -256,6 +256,18 @@ class Follower:
             compiled = statement.as_bytes(self._connection)
             self._statements[change.table] = compiled
         return compiled
+
+
+@contextmanager
+def _watching() -> Generator[None]:
+    """Raise _PoisonError for whatever is not the database's fault."""
+    try:
+        yield
+    # The one place for it: whatever a projection does wrong must end up parked and be seen.
+    except Exception as error:
+        if blames_database(error):
+            raise
+        raise _PoisonError(error) from error
 
 
 def _poison(batch: _Batch, row: Row, error: Exception) -> None:

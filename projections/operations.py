@@ -20,6 +20,7 @@ from projections.errors import (
 from projections.generations import Generation
 from projections.projection import Projection
 from projections.promotion import Promoted, promote, waiting
+from projections.session import session
 
 RETIRE_LOCK_SECONDS_MAX = 5
 
@@ -38,7 +39,7 @@ class Listed:
 
 def look(connector: Connector, projection: Projection) -> Listed:
     """What there is of a projection; ``building`` is of the version of this code."""
-    with connector.connect() as connection:
+    with session(connector) as connection:
         listed = generations.listed(connection, projection.name)
         return Listed(
             live=next((found for found in listed if found.state == "live"), None),
@@ -70,7 +71,7 @@ def promote_generation(
         if generation is None:
             raise NothingToPromoteError(projection.name)
     else:
-        with connector.connect() as connection:
+        with session(connector) as connection:
             generation = generations.find(connection, projection.name, number)
     return _switch(connector, projection, generation, report, say)
 
@@ -94,7 +95,7 @@ def roll_back(
 
 def switch_to(connector: Connector, candidate: Candidate) -> Promoted:
     """Switch readers to a generation that is led here."""
-    with connector.connect() as connection:
+    with session(connector) as connection:
         return promote(connection, candidate.generation, candidate.reach)
 
 
@@ -103,7 +104,7 @@ def retire_generation(connector: Connector, generation: Generation) -> None:
 
     Raises GenerationLiveError, BeingBuiltError, GenerationBlockedError.
     """
-    with connector.connect() as connection:
+    with session(connector) as connection:
         if generation.state == "building" and not generations.take_lead(connection, generation):
             raise BeingBuiltError(generation.schema)
         limit = f"{RETIRE_LOCK_SECONDS_MAX}s"
@@ -136,7 +137,7 @@ def compared(
         if other.state == "building":
             raise
         live = _live(connector, other.name)
-        with connector.connect() as connection:
+        with session(connector) as connection:
             reach = waiting(connection, other)
             with compare(connector, live, other, reach) as comparison:
                 yield comparison
@@ -151,7 +152,7 @@ def compared_to(connector: Connector, candidate: Candidate) -> Generator[Compari
 
 
 def _live(connector: Connector, name: str) -> Generation:
-    with connector.connect() as connection:
+    with session(connector) as connection:
         live = generations.find_live(connection, name)
     if live is None:
         raise NoLiveGenerationError(name)
@@ -176,5 +177,5 @@ def _switch(
                 raise
     elif generation.state == "building":
         generations.refuse_other_version(generation, projection)
-    with connector.connect() as connection:
+    with session(connector) as connection:
         return promote(connection, generation)

@@ -2,9 +2,13 @@
 
 import os
 import socket
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
+
+from ledger.database import Connector
 
 # A leader that is stopped or cut off loses its session, and with it the lead, after so long: the
 # server ends a session that says nothing.  One that lives says something every second.
@@ -25,14 +29,24 @@ CONFIGURE = """
 """
 
 
-def configure(connection: Connection[TupleRow]) -> None:
+@contextmanager
+def session(connector: Connector) -> Generator[Connection[TupleRow]]:
+    """A connection for whoever locks what others wait for: stopped, it is ended, and they go on."""
+    with connector.connect() as connection:
+        configure(connection)
+        yield connection
+
+
+def configure(
+    connection: Connection[TupleRow], *, silence_seconds_max: int = SILENCE_SECONDS_MAX
+) -> None:
     """Make a session fit to lead; it is then seen by the name of this host and process."""
     connection.execute(
         CONFIGURE,
         {
             # PostgreSQL keeps 63 bytes of it.
             "application_name": f"thought-ledger {os.getpid()}@{socket.gethostname()}",
-            "silence": f"{SILENCE_SECONDS_MAX}s",
+            "silence": f"{silence_seconds_max}s",
             "statement": f"{STATEMENT_SECONDS_MAX}s",
         },
     )

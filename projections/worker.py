@@ -19,7 +19,7 @@ from projections.faults import blames_database
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation, ensure_live, take_lead
 from projections.projection import Projection
-from projections.session import configure
+from projections.session import session
 from projections.stopping import Stop
 from projections.wait import wait_for
 
@@ -31,6 +31,11 @@ BACKOFF_SECONDS_MAX = 1.0
 
 # The generation's schema may have been dropped; a new look tells.
 SCHEMA_GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
+ENDED_FOR_SILENCE = (
+    psycopg.errors.IdleSessionTimeout,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+    psycopg.errors.QueryCanceled,
+)
 
 
 def catch_up(connector: Connector, projection: Projection, timeout_seconds: float) -> bool:
@@ -39,8 +44,7 @@ def catch_up(connector: Connector, projection: Projection, timeout_seconds: floa
     False when a worker leads it and is not there in time.  *connector* is of role PROJECTOR.
     Raises ProjectionVersionError.
     """
-    with connector.connect() as connection:
-        configure(connection)
+    with session(connector) as connection:
         generation = ensure_live(connection, projection)
         head = log.head(connection)
         if wait_for(connection, projection.name, head, 0):
@@ -79,6 +83,7 @@ class Worker:
         self._note = note or say
         self._stop = stop
         self._woken = threading.Event()
+        self._limit = BATCH_EVENTS_MAX
         self._pause_seconds = BACKOFF_SECONDS_MIN
         self._failure: str | None = None
 
@@ -90,7 +95,7 @@ class Worker:
         """Lead or stand by; ends half a second after *stop* is set, with the batch in hand done."""
         while not self._stop.is_set():
             try:
-                with self._connector.connect() as connection:
+                with session(self._connector) as connection:
                     if not self._serve(connection):
                         return
             except FencedError as error:
@@ -100,11 +105,13 @@ class Worker:
             except psycopg.Error as error:
                 if not blames_database(error):
                     raise
+                if isinstance(error, ENDED_FOR_SILENCE):
+                    # Or else a machine too slow for a batch would never come on.
+                    self._limit = max(self._limit // 2, 1)
                 self._back_off(error)
 
     def _serve(self, connection: Connection[TupleRow]) -> bool:
         """Lead or stand by on a connection until told to stop; False when there is nothing to."""
-        configure(connection)
         if not self._is_there(connection):
             return False
         if not self._stand_by(connection):
@@ -144,8 +151,10 @@ class Worker:
             pass
 
     def _catch_up(self, follower: Follower) -> None:
-        while (applied := follower.step()) and not self._stop.is_set():
-            if applied < BATCH_EVENTS_MAX and self._projection.rest_seconds:
+        while (applied := follower.step(self._limit)) and not self._stop.is_set():
+            # After a while without trouble it takes as much at once as before.
+            self._limit = min(self._limit + 1, BATCH_EVENTS_MAX)
+            if applied < self._limit and self._projection.rest_seconds:
                 self._stop.wait(self._projection.rest_seconds)
 
     def _back_off(self, error: Exception) -> None:

@@ -17,6 +17,7 @@ from projections.errors import ProjectionError, ProjectionVersionError
 from projections.faults import blames_database
 from projections.generations import Generation
 from projections.projection import Projection
+from projections.session import session
 from projections.stopping import Stop
 from projections.worker import (
     BACKOFF_SECONDS_MAX,
@@ -38,7 +39,7 @@ def find_followed(connector: Connector, projection: Projection) -> list[Generati
     Raises ProjectionVersionError when all there are were built by another version, and
     GrantMissingError.
     """
-    with connector.connect() as connection:
+    with session(connector) as connection:
         try:
             generations.ensure_live(connection, projection)
         except ProjectionVersionError:
