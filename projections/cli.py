@@ -13,6 +13,7 @@ from ledger.display import print_table, printable, printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
 from projections import queries
 from projections.catalogue import ALL
+from projections.cli_doctor import doctor
 from projections.stopping import Stop, stop_process
 from projections.workers import Workers, catch_up_all
 
@@ -24,6 +25,7 @@ app = typer.Typer(help="The read models: built from the log, disposable.", no_ar
 def register(command_line: typer.Typer) -> None:
     """Add this module's commands to the command line."""
     command_line.command()(chains)
+    command_line.command()(doctor)
     command_line.add_typer(app, name="projections")
 
 

@@ -1,0 +1,252 @@
+"""Whether the log is as it was made: its tables, what guards them, who may do what, its backups."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from ledger import migrations
+from ledger.database import Role
+from ledger.health import MIGRATE, Check, Look, Seen, failed, ok, warning
+
+OWNER = "thought_ledger_owner"
+# Tables that can only grow; any other that has the trigger is looked at as well.
+LOG_TABLES = ("events", "requests")
+GRANTS = {
+    Role.WRITER: ("SELECT", "INSERT"),
+    Role.PROJECTOR: ("SELECT",),
+    Role.READER: ("SELECT",),
+}
+PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
+BACKUP_AGE_MAX = timedelta(days=2)
+TAKE_BACKUP = "`thought-ledger backup FILE` takes one"
+
+# One row a table: whether it is there, and what refuses changes, as far as it does.  The bits of
+# tgtype are BEFORE (2), DELETE (8), UPDATE (16) and TRUNCATE (32); a trigger for replicas ('R')
+# does not fire for us.
+SELECT_TRIGGERS = """
+    WITH refusing AS (
+        SELECT trigger.tgrelid, trigger.tgname, trigger.tgenabled, trigger.tgtype
+          FROM pg_trigger AS trigger
+          JOIN pg_proc AS function ON function.oid = trigger.tgfoid
+         WHERE function.proname = 'refuse_change'
+           AND function.pronamespace = to_regnamespace('ledger')
+           AND NOT trigger.tgisinternal
+    )
+    SELECT name, to_regclass(name) IS NOT NULL,
+           EXISTS (
+               SELECT FROM refusing WHERE tgrelid = to_regclass(name) AND tgtype & 58 = 58
+           ),
+           EXISTS (
+               SELECT FROM refusing
+                WHERE tgrelid = to_regclass(name) AND tgtype & 58 = 58 AND tgenabled IN ('O', 'A')
+           )
+      FROM (
+          SELECT unnest(%(tables)s::text[])
+          UNION
+          SELECT tgrelid::regclass::text FROM refusing
+      ) AS guarded (name)
+     ORDER BY name
+"""
+
+SELECT_FOREIGN = """
+    SELECT format('%%I.%%I', 'ledger', relname), pg_get_userbyid(relowner)
+      FROM pg_class
+     WHERE relnamespace = to_regnamespace('ledger')
+       AND relkind IN ('r', 'p', 'v', 'm', 'S')
+       AND pg_get_userbyid(relowner) <> %(owner)s
+     UNION ALL
+    SELECT format('schema %%I', nspname), pg_get_userbyid(nspowner)
+      FROM pg_namespace
+     WHERE nspname = 'ledger' AND pg_get_userbyid(nspowner) <> %(owner)s
+     ORDER BY 1
+"""
+
+SELECT_ROLES = """
+    SELECT name, rolname IS NOT NULL, coalesce(rolsuper, false),
+           CASE
+               WHEN rolname IS NULL OR to_regrole(%(owner)s) IS NULL OR name = %(owner)s THEN false
+               ELSE pg_has_role(rolname, to_regrole(%(owner)s), 'MEMBER')
+           END,
+           coalesce(rolcanlogin, false) AND name = %(owner)s
+      FROM unnest(%(roles)s::text[]) AS name
+      LEFT JOIN pg_roles ON rolname = name
+"""
+
+SELECT_GRANTS = """
+    SELECT role, 'ledger.' || name, privilege,
+           has_table_privilege(role, 'ledger.' || name, privilege),
+           CASE
+               WHEN privilege IN ('SELECT', 'INSERT', 'UPDATE')
+                    THEN has_any_column_privilege(role, 'ledger.' || name, privilege)
+               ELSE false
+           END
+      FROM unnest(%(roles)s::text[]) AS role,
+           unnest(%(tables)s::text[]) AS name,
+           unnest(%(privileges)s::text[]) AS privilege
+"""
+
+SELECT_ENTRY = """
+    SELECT role, has_schema_privilege(role, 'ledger', 'USAGE')
+      FROM unnest(%(roles)s::text[]) AS role
+"""
+
+SELECT_MAY_BUILD = """
+    SELECT current_database(), has_database_privilege(%(role)s, current_database(), 'CREATE')
+"""
+
+BACKUPS_EXIST = "SELECT to_regclass('ledger.backups') IS NOT NULL"
+
+SELECT_BACKUP_AGE = "SELECT now() - max(taken_at) FROM ledger.backups"
+
+
+def _migrations(look: Look) -> Iterator[Seen]:
+    try:
+        missing = migrations.pending(look.connection)
+    except (migrations.NewerDatabaseError, migrations.ChangedMigrationError) as error:
+        fact, _, todo = str(error).partition("; ")
+        yield failed(fact, todo)
+        return
+    applied = len(migrations.bundled()) - len(missing)
+    if missing:
+        names = ", ".join(migration.name for migration in missing)
+        yield failed(f"{applied} applied, {len(missing)} pending: {names}", MIGRATE)
+    else:
+        yield ok(f"all {applied} applied")
+
+
+def _triggers(look: Look) -> Iterator[Seen]:
+    tables = [f"ledger.{name}" for name in LOG_TABLES]
+    rows = look.connection.execute(SELECT_TRIGGERS, {"tables": tables}).fetchall()
+    for name, exists, there, enabled in rows:
+        if not exists:
+            yield failed(f"{name} is not there", MIGRATE)
+        elif not there:
+            yield failed(
+                f"nothing refuses changes of {name}",
+                "find out who dropped the trigger and what was changed since (compare with a "
+                f"backup), then run `CREATE TRIGGER refuse_change BEFORE UPDATE OR DELETE OR "
+                f"TRUNCATE ON {name} FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()`",
+            )
+        elif not enabled:
+            yield failed(
+                f"the trigger that refuses changes of {name} is disabled",
+                "find out who disabled it and what was changed since (compare with a backup), "
+                f"then run `ALTER TABLE {name} ENABLE TRIGGER refuse_change`",
+            )
+    if all(enabled for *_, enabled in rows):
+        yield ok(f"changes are refused on {', '.join(name for name, *_ in rows)}")
+
+
+def _owner(look: Look) -> Iterator[Seen]:
+    if "ledger" not in _schemas(look):
+        yield failed("the schema ledger is not there", MIGRATE)
+        return
+    foreign = look.connection.execute(SELECT_FOREIGN, {"owner": OWNER}).fetchall()
+    for name, owner in foreign:
+        kind = name if name.startswith("schema") else f"table {name}"
+        yield failed(
+            f"{name} belongs to {owner}, who may do anything to it",
+            f"run `ALTER {kind} OWNER TO {OWNER}` as a superuser",
+        )
+    if not foreign:
+        yield ok(f"everything in the schema ledger belongs to {OWNER}")
+
+
+def _roles(look: Look) -> Iterator[Seen]:
+    where = {"roles": [OWNER, *Role], "owner": OWNER}
+    wrong = False
+    for name, exists, superuser, owns, logs_in in look.connection.execute(SELECT_ROLES, where):
+        if not exists:
+            wrong = True
+            yield failed(f"the role {name} is not there", MIGRATE)
+        if superuser:
+            wrong = True
+            yield failed(f"{name} is a superuser", f"run `ALTER ROLE {name} NOSUPERUSER`")
+        elif owns:
+            wrong = True
+            yield failed(
+                f"{name} may act as the owner of the log",
+                f"run `REVOKE {OWNER} FROM {name}`, and look for a role between the two",
+            )
+        if logs_in:
+            wrong = True
+            yield failed(f"{name} may log in", f"run `ALTER ROLE {name} NOLOGIN`")
+    if not wrong:
+        yield ok("all are there; none is a superuser or may act as the owner of the log")
+
+
+def _grants(look: Look) -> Iterator[Seen]:
+    roles = [role.value for role in GRANTS]
+    where = {"roles": roles, "tables": list(LOG_TABLES), "privileges": list(PRIVILEGES)}
+    seen = [*_entry(look, roles), *_may_build(look)]
+    for role, table, privilege, whole, part in look.connection.execute(SELECT_GRANTS, where):
+        wanted = privilege in GRANTS[Role(role)]
+        if wanted and not whole:
+            seen.append(
+                failed(
+                    f"{role} may not {privilege} on {table}",
+                    f"run `GRANT {privilege} ON {table} TO {role}` as the owner",
+                )
+            )
+        if not wanted and (whole or part):
+            seen.append(
+                failed(
+                    f"{role} may {privilege} on {table}, which it needs not",
+                    f"run `REVOKE {privilege} ON {table} FROM {role}, PUBLIC`, and look for a role "
+                    "it is a member of",
+                )
+            )
+    yield from seen or [ok("each role may do what it needs, and no more")]
+
+
+def _entry(look: Look, roles: list[str]) -> Iterator[Seen]:
+    for role, may_use in look.connection.execute(SELECT_ENTRY, {"roles": roles}):
+        if not may_use:
+            yield failed(
+                f"{role} may not use the schema ledger",
+                f"run `GRANT USAGE ON SCHEMA ledger TO {role}` as the owner",
+            )
+
+
+def _may_build(look: Look) -> Iterator[Seen]:
+    row = look.connection.execute(SELECT_MAY_BUILD, {"role": Role.PROJECTOR.value}).fetchone()
+    assert row is not None
+    database, may_create = row
+    if not may_create:
+        yield failed(
+            f"{Role.PROJECTOR} may not build read models in database {database}",
+            f'run `GRANT CREATE ON DATABASE "{database}" TO {Role.PROJECTOR}` as its owner',
+        )
+
+
+def _backup(look: Look) -> Iterator[Seen]:
+    exists = look.connection.execute(BACKUPS_EXIST).fetchone()
+    if exists is None or not exists[0]:
+        yield warning("no backup is recorded", TAKE_BACKUP)
+        return
+    row = look.connection.execute(SELECT_BACKUP_AGE).fetchone()
+    age: timedelta | None = row[0] if row is not None else None
+    if age is None:
+        yield warning("no backup is recorded", TAKE_BACKUP)
+    elif age > BACKUP_AGE_MAX:
+        yield warning(f"the last backup is {_age(age)} old", TAKE_BACKUP)
+    else:
+        yield ok(f"the last backup is {_age(age)} old")
+
+
+def _schemas(look: Look) -> set[str]:
+    return {name for (name,) in look.connection.execute("SELECT nspname FROM pg_namespace")}
+
+
+def _age(age: timedelta) -> str:
+    hours = age / timedelta(hours=1)
+    return f"{hours / 24:.0f} days" if hours >= 48 else f"{hours:.0f} hours"
+
+
+CHECKS = (
+    Check("migrations", _migrations),
+    Check("triggers", _triggers),
+    Check("owner", _owner),
+    Check("roles", _roles),
+    Check("grants", _grants),
+    Check("backup", _backup),
+)
