@@ -81,7 +81,10 @@ def _mend_streams() -> None:
 
 
 def _refuse(sentence: str, code: int) -> NoReturn:
-    print(f"thought-ledger: {sentence}", file=sys.stderr)
+    # Not before: it imports what would keep the protocol's descriptors waiting.
+    from ledger.logs import say_refusal  # noqa: PLC0415
+
+    say_refusal("thought-ledger", sentence)
     sys.exit(code)
 
 

@@ -1,5 +1,6 @@
 """The operators' door: run a worker, see how far the read models are; and the list of chains."""
 
+import logging
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -10,7 +11,9 @@ import typer
 
 from ledger.database import Database, Role
 from ledger.display import print_table, printable, printing
-from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
+from ledger.logs import configure, teller
+from ledger.options import DatabaseUrl, DataDir, Json, LogFormatOption, opened, settings_of
+from ledger.settings import LogFormat
 from projections import queries
 from projections.catalogue import ALL
 from projections.cli_doctor import doctor
@@ -64,6 +67,7 @@ def run(
     until_eof: Annotated[
         bool, typer.Option("--until-eof", help="End with standard input.", hidden=True)
     ] = False,
+    log_format: LogFormatOption = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -71,13 +75,17 @@ def run(
 
     In the foreground, until interrupted.
     """
-    settings = settings_of(data_dir, database_url)
+    settings = settings_of(data_dir, database_url, log_format=log_format)
+    configure(settings.log_format)
     with Stop() as stop:
         stop_process(stop, until_eof=until_eof)
         with Database(settings) as database:
-            # Beside a server, stderr is what the client shows its user: only trouble goes there.
-            note = _nothing if until_eof else _say
-            Workers(database.connector(Role.PROJECTOR), ALL, stop, _say, note).run()
+            say, note = teller("projections", logging.WARNING), teller("projections", logging.INFO)
+            # Beside a server, stderr is what the client shows its user: only trouble goes there,
+            # unless machines read it.
+            if until_eof and settings.log_format is LogFormat.TEXT:
+                note = _nothing
+            Workers(database.connector(Role.PROJECTOR), ALL, stop, say, note).run()
 
 
 @app.command()

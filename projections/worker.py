@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 
 from ledger import log
 from ledger.database import Connector, DatabaseUnavailableError
+from ledger.said import Said
 from projections.errors import FencedError
 from projections.faults import blames_database
 from projections.follower import Follower
@@ -93,7 +94,7 @@ class Worker:
                 with self._connector.connect() as connection:
                     self._serve(connection)
             except FencedError as error:
-                self._say(f"{error}; starting again")
+                self._say(self._said(f"{error}; starting again", event="fenced"))
             except DatabaseUnavailableError as error:
                 self._back_off(error)
             except psycopg.Error as error:
@@ -111,7 +112,14 @@ class Worker:
         with self._connector.connect() as listener:
             # Before the first read, so that nothing is recorded between the two unheard.
             listener.execute(log.LISTEN_TO_APPENDS)
-            self._note(f"leads {generation.schema} from position {follower.position}")
+            self._note(
+                self._said(
+                    f"leads {generation.schema} from position {follower.position}",
+                    event="leads",
+                    generation=generation.number,
+                    position=follower.position,
+                )
+            )
             self._follow(follower, listener)
 
     def _stand_by(self, connection: Connection[TupleRow], generation: Generation) -> bool:
@@ -121,7 +129,13 @@ class Worker:
             if take_lead(connection, generation):
                 return True
             if not said:
-                self._note(f"stands by for {generation.schema}, which another worker leads")
+                self._note(
+                    self._said(
+                        f"stands by for {generation.schema}, which another worker leads",
+                        event="stands_by",
+                        generation=generation.number,
+                    )
+                )
                 said = True
         return False
 
@@ -148,7 +162,16 @@ class Worker:
         reason = str(error).strip().partition("\n")[0]
         if reason != self._failure:
             self._failure = reason
-            self._say(f"the database failed ({reason}); trying again")
+            self._say(
+                self._said(
+                    f"the database failed ({reason}); trying again",
+                    event="database_failed",
+                    error=reason,
+                )
+            )
         self._stop.wait(self._pause_seconds)
         self._pause_seconds = min(2 * self._pause_seconds, BACKOFF_SECONDS_MAX)
         self._connector.revive()
+
+    def _said(self, sentence: str, **facts: object) -> Said:
+        return Said(sentence, read_model=self._projection.name, **facts)

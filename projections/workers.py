@@ -6,6 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from ledger.database import Connector
 from ledger.errors import LedgerError
+from ledger.said import Said
 from projections.errors import ProjectionError
 from projections.projection import Projection
 from projections.stopping import Stop
@@ -66,7 +67,14 @@ class Workers:
                 continue
             self._failures[name] = error
             if running and str(error) != str(known):
-                self._say(f"{_described(error)}; the other read models are followed meanwhile")
+                self._say(
+                    Said(
+                        f"{_described(error)}; the other read models are followed meanwhile",
+                        event="read_model_failed",
+                        read_model=name,
+                        error=_described(error),
+                    )
+                )
 
     def _raise_failure(self) -> None:
         failures = list(self._failures.values())
