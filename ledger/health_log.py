@@ -1,4 +1,4 @@
-"""Whether the log is as it was made: its tables, what guards them, who may do what, its backups."""
+"""Whether the log is as it was made: migrated, owned, granted, and backed up."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -6,10 +6,9 @@ from datetime import timedelta
 from ledger import migrations
 from ledger.database import Role
 from ledger.health import MIGRATE, Check, Look, Seen, failed, ok, warning
+from ledger.health_guards import LOG_TABLES
 
 OWNER = "thought_ledger_owner"
-# Tables that can only grow; any other that has the trigger is looked at as well.
-LOG_TABLES = ("events", "requests")
 GRANTS = {
     Role.WRITER: ("SELECT", "INSERT"),
     Role.PROJECTOR: ("SELECT",),
@@ -18,34 +17,6 @@ GRANTS = {
 PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
 BACKUP_AGE_MAX = timedelta(days=2)
 TAKE_BACKUP = "`thought-ledger backup FILE` takes one"
-
-# One row a table: whether it is there, and what refuses changes, as far as it does.  The bits of
-# tgtype are BEFORE (2), DELETE (8), UPDATE (16) and TRUNCATE (32); a trigger for replicas ('R')
-# does not fire for us.
-SELECT_TRIGGERS = """
-    WITH refusing AS (
-        SELECT trigger.tgrelid, trigger.tgname, trigger.tgenabled, trigger.tgtype
-          FROM pg_trigger AS trigger
-          JOIN pg_proc AS function ON function.oid = trigger.tgfoid
-         WHERE function.proname = 'refuse_change'
-           AND function.pronamespace = to_regnamespace('ledger')
-           AND NOT trigger.tgisinternal
-    )
-    SELECT name, to_regclass(name) IS NOT NULL,
-           EXISTS (
-               SELECT FROM refusing WHERE tgrelid = to_regclass(name) AND tgtype & 58 = 58
-           ),
-           EXISTS (
-               SELECT FROM refusing
-                WHERE tgrelid = to_regclass(name) AND tgtype & 58 = 58 AND tgenabled IN ('O', 'A')
-           )
-      FROM (
-          SELECT unnest(%(tables)s::text[])
-          UNION
-          SELECT tgrelid::regclass::text FROM refusing
-      ) AS guarded (name)
-     ORDER BY name
-"""
 
 SELECT_FOREIGN = """
     SELECT format('%%I.%%I', 'ledger', relname), pg_get_userbyid(relowner)
@@ -111,29 +82,6 @@ def _migrations(look: Look) -> Iterator[Seen]:
         yield failed(f"{applied} applied, {len(missing)} pending: {names}", MIGRATE)
     else:
         yield ok(f"all {applied} applied")
-
-
-def _triggers(look: Look) -> Iterator[Seen]:
-    tables = [f"ledger.{name}" for name in LOG_TABLES]
-    rows = look.connection.execute(SELECT_TRIGGERS, {"tables": tables}).fetchall()
-    for name, exists, there, enabled in rows:
-        if not exists:
-            yield failed(f"{name} is not there", MIGRATE)
-        elif not there:
-            yield failed(
-                f"nothing refuses changes of {name}",
-                "find out who dropped the trigger and what was changed since (compare with a "
-                f"backup), then run `CREATE TRIGGER refuse_change BEFORE UPDATE OR DELETE OR "
-                f"TRUNCATE ON {name} FOR EACH STATEMENT EXECUTE FUNCTION ledger.refuse_change()`",
-            )
-        elif not enabled:
-            yield failed(
-                f"the trigger that refuses changes of {name} is disabled",
-                "find out who disabled it and what was changed since (compare with a backup), "
-                f"then run `ALTER TABLE {name} ENABLE TRIGGER refuse_change`",
-            )
-    if all(enabled for *_, enabled in rows):
-        yield ok(f"changes are refused on {', '.join(name for name, *_ in rows)}")
 
 
 def _owner(look: Look) -> Iterator[Seen]:
@@ -244,7 +192,6 @@ def _age(age: timedelta) -> str:
 
 CHECKS = (
     Check("migrations", _migrations),
-    Check("triggers", _triggers),
     Check("owner", _owner),
     Check("roles", _roles),
     Check("grants", _grants),

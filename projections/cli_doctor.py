@@ -7,6 +7,7 @@ from dataclasses import asdict
 import orjson
 import typer
 
+import ledger.health_guards
 import ledger.health_log
 import ledger.health_server
 import projections.health
@@ -14,7 +15,12 @@ from ledger.display import printable, printing
 from ledger.health import Finding, State, examine, looking
 from ledger.options import DatabaseUrl, DataDir, Json, settings_of
 
-CHECKS = (*ledger.health_server.CHECKS, *ledger.health_log.CHECKS, *projections.health.CHECKS)
+CHECKS = (
+    *ledger.health_server.CHECKS,
+    *ledger.health_guards.CHECKS,
+    *ledger.health_log.CHECKS,
+    *projections.health.CHECKS,
+)
 NO = 3
 
 

@@ -23,6 +23,11 @@ from projections.workers import catch_up_all
 from tests.acceptance.product import eventually
 from tests.postgres.projecting import SECONDS_MAX, follow, record_chain, running_worker
 
+REFUSE_NOTHING = """
+    CREATE OR REPLACE FUNCTION ledger.refuse_change() RETURNS trigger LANGUAGE plpgsql
+        AS 'BEGIN RETURN NULL; END'
+"""
+
 
 def seen(url, checks=CHECKS):
     """What is found, by check; of several findings of a check the worst."""
@@ -83,7 +88,7 @@ def test_what_is_not_migrated_is_said_and_left_so(server, database_url, admin):
 
     assert schemas == (0,)
     wrong = {check for check, finding in found.items() if finding.state is State.FAILED}
-    assert wrong == {"pgvector", "migrations", "triggers", "owner", "grants"}
+    assert wrong == {"pgvector", "migrations", "triggers", "functions", "owner", "grants"}
 
 
 def test_without_a_database_it_cannot_look():
@@ -109,6 +114,9 @@ def test_without_a_database_it_cannot_look():
         ("triggers", "ALTER TABLE ledger.requests ENABLE REPLICA TRIGGER refuse_change"),
         ("triggers", "DROP TRIGGER refuse_change ON ledger.events"),
         ("triggers", "DROP TABLE ledger.requests"),
+        ("triggers", "ALTER DATABASE {database} SET session_replication_role = replica"),
+        ("functions", REFUSE_NOTHING),
+        ("functions", "DROP FUNCTION ledger.refuse_change CASCADE; " + REFUSE_NOTHING),
         ("owner", "ALTER TABLE ledger.events OWNER TO postgres"),
         ("owner", "ALTER SCHEMA ledger OWNER TO postgres"),
         ("grants", "REVOKE INSERT ON ledger.events FROM thought_ledger_writer"),
