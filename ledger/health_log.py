@@ -40,6 +40,7 @@ SELECT_ROLES = """
            coalesce(rolcanlogin, false) AND name = %(owner)s
       FROM unnest(%(roles)s::text[]) AS name
       LEFT JOIN pg_roles ON rolname = name
+     ORDER BY name
 """
 
 SELECT_GRANTS = """
@@ -53,6 +54,7 @@ SELECT_GRANTS = """
       FROM unnest(%(roles)s::text[]) AS role,
            unnest(%(tables)s::text[]) AS name,
            unnest(%(privileges)s::text[]) AS privilege
+     ORDER BY role, name, privilege
 """
 
 SELECT_ENTRY = """
