@@ -9,10 +9,11 @@ from ledger.health import MIGRATE, Check, Look, Seen, failed, ok, warning
 from ledger.health_guards import LOG_TABLES
 
 OWNER = "thought_ledger_owner"
+# What each role may do, and nothing else.  By columns is enough.
 GRANTS = {
-    Role.WRITER: ("SELECT", "INSERT"),
-    Role.PROJECTOR: ("SELECT",),
-    Role.READER: ("SELECT",),
+    Role.WRITER: {"events": ("SELECT", "INSERT"), "requests": ("SELECT", "INSERT")},
+    Role.PROJECTOR: {"events": ("SELECT",), "requests": ("SELECT",)},
+    Role.READER: {"events": ("SELECT",), "requests": ("SELECT",)},
 }
 PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
 BACKUP_AGE_MAX = timedelta(days=2)
@@ -44,12 +45,11 @@ SELECT_ROLES = """
 """
 
 SELECT_GRANTS = """
-    SELECT role, 'ledger.' || name, privilege,
-           has_table_privilege(role, 'ledger.' || name, privilege),
+    SELECT role, name, privilege,
            CASE
                WHEN privilege IN ('SELECT', 'INSERT', 'UPDATE')
                     THEN has_any_column_privilege(role, 'ledger.' || name, privilege)
-               ELSE false
+               ELSE has_table_privilege(role, 'ledger.' || name, privilege)
            END
       FROM unnest(%(roles)s::text[]) AS role,
            unnest(%(tables)s::text[]) AS name,
@@ -60,6 +60,15 @@ SELECT_GRANTS = """
 SELECT_ENTRY = """
     SELECT role, has_schema_privilege(role, 'ledger', 'USAGE')
       FROM unnest(%(roles)s::text[]) AS role
+"""
+
+SELECT_CLOSED = """
+    SELECT oid::regprocedure::text
+      FROM pg_proc
+     WHERE pronamespace = to_regnamespace('ledger')
+       AND proname IN ('append', 'append_one')
+       AND NOT has_function_privilege(%(role)s, oid, 'EXECUTE')
+     ORDER BY 1
 """
 
 SELECT_MAY_BUILD = """
@@ -127,22 +136,22 @@ def _roles(look: Look) -> Iterator[Seen]:
 def _grants(look: Look) -> Iterator[Seen]:
     roles = [role.value for role in GRANTS]
     where = {"roles": roles, "tables": list(LOG_TABLES), "privileges": list(PRIVILEGES)}
-    seen = [*_entry(look, roles), *_may_build(look)]
-    for role, table, privilege, whole, part in look.connection.execute(SELECT_GRANTS, where):
-        wanted = privilege in GRANTS[Role(role)]
-        if wanted and not whole:
+    seen = [*_entry(look, roles), *_may_append(look), *_may_build(look)]
+    for role, table, privilege, may in look.connection.execute(SELECT_GRANTS, where):
+        wanted = privilege in GRANTS[Role(role)][table]
+        if wanted and not may:
             seen.append(
                 failed(
-                    f"{role} may not {privilege} on {table}",
-                    f"run `GRANT {privilege} ON {table} TO {role}` as the owner",
+                    f"{role} may not {privilege} on ledger.{table}",
+                    f"run `GRANT {privilege} ON ledger.{table} TO {role}` as the owner",
                 )
             )
-        if not wanted and (whole or part):
+        if may and not wanted:
             seen.append(
                 failed(
-                    f"{role} may {privilege} on {table}, which it needs not",
-                    f"run `REVOKE {privilege} ON {table} FROM {role}, PUBLIC`, and look for a role "
-                    "it is a member of",
+                    f"{role} may {privilege} on ledger.{table}, which it needs not",
+                    f"run `REVOKE {privilege} ON ledger.{table} FROM {role}, PUBLIC`, and look for "
+                    "a role it is a member of",
                 )
             )
     yield from seen or [ok("each role may do what it needs, and no more")]
@@ -155,6 +164,14 @@ def _entry(look: Look, roles: list[str]) -> Iterator[Seen]:
                 f"{role} may not use the schema ledger",
                 f"run `GRANT USAGE ON SCHEMA ledger TO {role}` as the owner",
             )
+
+
+def _may_append(look: Look) -> Iterator[Seen]:
+    for (function,) in look.connection.execute(SELECT_CLOSED, {"role": Role.WRITER.value}):
+        yield failed(
+            f"{Role.WRITER} may not execute {function}",
+            f"run `GRANT EXECUTE ON FUNCTION {function} TO {Role.WRITER}` as the owner",
+        )
 
 
 def _may_build(look: Look) -> Iterator[Seen]:

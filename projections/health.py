@@ -13,7 +13,7 @@ START_WORKER = "start a worker: `thought-ledger projections run`, or `thought-le
 
 
 def _followed(look: Look) -> Iterator[Seen]:
-    live = {row.name: row for row in queries.status(look.connection) if row.state == "live"}
+    live = {row.name: row for row in _live(look)}
     for projection in ALL:
         if projection.name not in live:
             yield warning(f"{projection.name} has not been built", START_WORKER)
@@ -65,8 +65,8 @@ def _versions(look: Look) -> Iterator[Seen]:
 
 def _parked(look: Look) -> Iterator[Seen]:
     wrong = False
-    for row in queries.status(look.connection):
-        if row.parked and row.state == "live":
+    for row in _live(look):
+        if row.parked:
             wrong = True
             yield failed(
                 f"{row.parked} {'chain is' if row.parked == 1 else 'chains are'} parked in "
@@ -76,6 +76,10 @@ def _parked(look: Look) -> Iterator[Seen]:
             )
     if not wrong:
         yield ok("no chain is parked")
+
+
+def _live(look: Look) -> list[GenerationStatus]:
+    return [row for row in queries.status(look.connection) if row.state == "live"]
 
 
 CHECKS = (

@@ -23,6 +23,20 @@ from projections.workers import catch_up_all
 from tests.acceptance.product import eventually
 from tests.postgres.projecting import SECONDS_MAX, follow, record_chain, running_worker
 
+CREATE_BACKUPS = """
+    CREATE TABLE IF NOT EXISTS ledger.backups (
+        taken_at timestamptz, head_position bigint, events bigint, bytes bigint,
+        log_only boolean, taken_by text
+    );
+    GRANT SELECT ON ledger.backups TO thought_ledger_reader
+"""
+INSERT_BACKUP = """
+    INSERT INTO ledger.backups (taken_at, head_position, events, bytes, log_only, taken_by)
+    VALUES (now() - %s, 0, 0, 0, false, 'somebody')
+"""
+CLOSE_APPEND = """
+    REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA ledger FROM PUBLIC, thought_ledger_writer
+"""
 REFUSE_NOTHING = """
     CREATE OR REPLACE FUNCTION ledger.refuse_change() RETURNS trigger LANGUAGE plpgsql
         AS 'BEGIN RETURN NULL; END'
@@ -122,6 +136,7 @@ def test_without_a_database_it_cannot_look():
         ("grants", "REVOKE INSERT ON ledger.events FROM thought_ledger_writer"),
         ("grants", "REVOKE SELECT ON ledger.events FROM thought_ledger_projector"),
         ("grants", "REVOKE USAGE ON SCHEMA ledger FROM thought_ledger_projector"),
+        ("grants", CLOSE_APPEND),
         ("grants", "GRANT UPDATE ON ledger.events TO thought_ledger_writer"),
         ("grants", "GRANT UPDATE (state) ON ledger.events TO thought_ledger_writer"),
         ("grants", "GRANT INSERT ON ledger.requests TO thought_ledger_reader"),
@@ -211,10 +226,9 @@ def test_a_table_that_somebody_has_locked_does_not_hang_it(admin, database_url):
 )
 def test_the_age_of_the_last_backup(admin, database_url, taken_at, state):
     assert states(database_url)["backup"] is State.WARNING
-    admin.execute("CREATE TABLE ledger.backups (taken_at timestamptz NOT NULL)")
-    admin.execute("GRANT SELECT ON ledger.backups TO thought_ledger_reader")
+    admin.execute(CREATE_BACKUPS)
     if taken_at is not None:
-        admin.execute("INSERT INTO ledger.backups VALUES (now() - %s)", (taken_at,))
+        admin.execute(INSERT_BACKUP, (taken_at,))
 
     assert states(database_url)["backup"] is state
 
