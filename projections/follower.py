@@ -15,6 +15,7 @@ from psycopg.sql import SQL, Identifier
 
 from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEventError
 from ledger.log import POSITION_MAX, read_stored
+from ledger.said import Said
 from ledger.serialization import Recorded, decode
 from projections.errors import FencedError
 from projections.faults import blames_database
@@ -190,8 +191,17 @@ class Follower:
         self._parked.update(batch.poisons)
         for (position, stored), error in batch.poisons.values():
             self._say(
-                f"parked chain {stored.originator_id} in {self._generation.schema} "
-                f"at position {position} ({stored.topic}): {_described(error)}"
+                Said(
+                    f"parked chain {stored.originator_id} in {self._generation.schema} "
+                    f"at position {position} ({stored.topic}): {_described(error)}",
+                    event="parked",
+                    read_model=self._generation.name,
+                    generation=self._generation.number,
+                    chain_id=str(stored.originator_id),
+                    position=position,
+                    topic=stored.topic,
+                    error=_described(error),
+                )
             )
 
     def _decide(self, events: Sequence[Recorded]) -> Sequence[Change]:

@@ -13,6 +13,7 @@ from psycopg.rows import TupleRow
 
 from ledger import log
 from ledger.database import Connector, DatabaseUnavailableError
+from ledger.said import Said
 from projections import generations
 from projections.errors import FencedError
 from projections.faults import blames_database
@@ -99,7 +100,7 @@ class Worker:
                     if not self._serve(connection):
                         return
             except FencedError as error:
-                self._say(f"{error}; starting again")
+                self._say(self._said(f"{error}; starting again", event="fenced"))
             except DatabaseUnavailableError as error:
                 self._back_off(error)
             except psycopg.Error as error:
@@ -118,7 +119,13 @@ class Worker:
             return True
         follower = Follower(connection, self._projection, self._generation, self._say)
         follower.lead()
-        self._note(f"leads {self._generation.schema} from position {follower.position}")
+        self._note(
+            self._said(
+                f"leads {self._generation.schema} from position {follower.position}",
+                event="leads",
+                position=follower.position,
+            )
+        )
         self._follow(follower)
         return True
 
@@ -133,7 +140,12 @@ class Worker:
             if take_lead(connection, self._generation):
                 return True
             if not said:
-                self._note(f"stands by for {self._generation.schema}, which another worker leads")
+                self._note(
+                    self._said(
+                        f"stands by for {self._generation.schema}, which another worker leads",
+                        event="stands_by",
+                    )
+                )
                 said = True
         return False
 
@@ -164,8 +176,13 @@ class Worker:
         if reason != self._failure:
             # Said when it comes a second time, if it may be that the generation is gone.
             if self._failure is not None or not isinstance(error, SCHEMA_GONE):
-                self._say(f"the database failed ({reason}); trying again")
+                sentence = f"the database failed ({reason}); trying again"
+                self._say(self._said(sentence, event="database_failed", error=reason))
             self._failure = reason
         self._stop.wait(self._pause_seconds)
         self._pause_seconds = min(2 * self._pause_seconds, BACKOFF_SECONDS_MAX)
         self._connector.revive()
+
+    def _said(self, sentence: str, **facts: object) -> Said:
+        generation = self._generation
+        return Said(sentence, read_model=generation.name, generation=generation.number, **facts)
