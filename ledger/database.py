@@ -36,7 +36,8 @@ SELECT_LOGINS = """
       FROM pg_roles
      WHERE rolcanlogin
        AND rolname IN (
-        'thought_ledger_writer', 'thought_ledger_projector', 'thought_ledger_reader'
+        'thought_ledger_writer', 'thought_ledger_projector',
+        'thought_ledger_reader', 'thought_ledger_auditor'
      )
 """
 
@@ -44,7 +45,8 @@ SELECT_LOGINS = """
 ALLOW_LOGIN = """
     ALTER ROLE thought_ledger_writer LOGIN;
     ALTER ROLE thought_ledger_projector LOGIN;
-    ALTER ROLE thought_ledger_reader LOGIN
+    ALTER ROLE thought_ledger_reader LOGIN;
+    ALTER ROLE thought_ledger_auditor LOGIN
 """
 
 
@@ -54,6 +56,7 @@ class Role(StrEnum):
     WRITER = "thought_ledger_writer"
     PROJECTOR = "thought_ledger_projector"
     READER = "thought_ledger_reader"
+    AUDITOR = "thought_ledger_auditor"
 
 
 class DatabaseUnavailableError(LedgerError):
