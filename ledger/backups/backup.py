@@ -119,7 +119,8 @@ def _half(file: Path) -> Generator[Path]:
     except OSError as error:
         raise BackupFailedError(f"{file}: {error.strerror or error}") from error
     finally:
-        half.unlink(missing_ok=True)
+        with suppress(OSError):
+            half.unlink(missing_ok=True)
 
 
 def _dump(

@@ -14,7 +14,7 @@ from ledger.header import Context
 from ledger.settings import Settings
 from tests.histories import start
 
-TABLES = ["events", "requests"]
+TABLES = ["events", "requests", "backups"]
 CHANGES = [
     "UPDATE ledger.{table} SET {column} = {column}",
     "UPDATE ledger.{table} SET {column} = {column} WHERE false",
@@ -41,6 +41,11 @@ NAMES = {
         "column": "answer",
         "key": "request_key",
         "columns": ("request_key, chain_id, command_digest, answer, first_position, last_position"),
+    },
+    "backups": {
+        "column": "taken_at",
+        "key": "id",
+        "columns": "id, taken_at, head_position, events, bytes, log_only, taken_by",
     },
 }
 COUNT = "SELECT (SELECT count(*) FROM ledger.events), (SELECT count(*) FROM ledger.requests)"
