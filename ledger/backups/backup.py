@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Generator
@@ -20,6 +21,7 @@ from ledger.backups.errors import (
     BackupFailedError,
     BackupNotRememberedError,
     NothingToBackUpError,
+    NotReplaceableError,
 )
 from ledger.backups.programs import started
 from ledger.database import Database, Role
@@ -81,8 +83,7 @@ def take_backup(
     Raises BackupError, and what ``Database.open`` raises.
     """
     began = time.monotonic()
-    if not overwrite and os.path.lexists(file):
-        raise BackupExistsError(file)
+    _check_place(file, overwrite=overwrite)
     with _half(file) as half:
         _open_existing(database)
         contents = _dump(database, half, log_only=log_only, tell=tell)
@@ -98,6 +99,18 @@ def take_backup(
         taken_at=contents.taken_at,
         seconds=round(time.monotonic() - began, 3),
     )
+
+
+def _check_place(file: Path, *, overwrite: bool) -> None:
+    try:
+        mode = file.lstat().st_mode
+    except OSError:
+        return  # it is not there, or what is in its way is told when the file is made
+    if not overwrite:
+        raise BackupExistsError(file)
+    # A rename puts a file in the place of anything, root's also in that of a device.
+    if not stat.S_ISREG(mode):
+        raise NotReplaceableError(file)
 
 
 def _open_existing(database: Database) -> None:

@@ -20,6 +20,14 @@ class BackupExistsError(BackupError):
         self.file = file
 
 
+class NotReplaceableError(BackupError):
+    """What has that name is a directory, a device, a link: nothing to put a file in the place of."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(f"{file} is no regular file and is not replaced; choose another name")
+        self.file = file
+
+
 class NothingToBackUpError(BackupError):
     """The database has no ledger in it; most likely it is not the one that was meant."""
 

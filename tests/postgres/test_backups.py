@@ -27,6 +27,7 @@ from ledger.backups.errors import (
     NewerBackupError,
     NotABackupError,
     NothingToBackUpError,
+    NotReplaceableError,
     RestoreFailedError,
     RestoreRefusedError,
 )
@@ -269,6 +270,20 @@ def test_a_file_that_is_there_is_replaced_only_when_told(database, writer, tmp_p
     backed_up(database, file, overwrite=True)
     assert file.read_bytes() != first
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("kind", ["directory", "pipe", "link"])
+def test_only_a_regular_file_is_ever_replaced(database, tmp_path, kind):
+    place = tmp_path / "place"
+    make = {"directory": place.mkdir, "pipe": lambda: os.mkfifo(place)}
+    make.get(kind, lambda: place.symlink_to(tmp_path / "elsewhere"))()
+    before = place.lstat()
+
+    with pytest.raises(NotReplaceableError):
+        backed_up(database, place, overwrite=True)
+
+    assert place.lstat() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["place"]
 
 
 @pytest.mark.parametrize("place", ["missing/file", "file/under/a/file"])
