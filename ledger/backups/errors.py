@@ -21,7 +21,7 @@ class BackupExistsError(BackupError):
 
 
 class NotReplaceableError(BackupError):
-    """What has that name is a directory, a device, a link: nothing to put a file in the place of."""
+    """What has that name is a directory, a device or a link, and no file may take its place."""
 
     def __init__(self, file: Path) -> None:
         super().__init__(f"{file} is no regular file and is not replaced; choose another name")

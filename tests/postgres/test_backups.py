@@ -15,9 +15,9 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ledger import log
-from ledger.backups.archive import LINE_BEGINS
-from ledger.backups.backup import take_backup
+from ledger import log, migrations
+from ledger.backups.archive import LINE_BEGINS, Contents, seal
+from ledger.backups.backup import DUMP, take_backup
 from ledger.backups.errors import (
     BackupExistsError,
     BackupFailedError,
@@ -61,6 +61,11 @@ STOP_AT_TABLES = """
 SELECT_WAITING = """
     SELECT count(*) FROM pg_stat_activity
      WHERE datname = current_database() AND wait_event = 'advisory'
+"""
+# pg_dump, as it waits for a table.
+SELECT_DUMPS = """
+    SELECT count(*) FROM pg_stat_activity
+     WHERE datname = current_database() AND query LIKE 'LOCK TABLE%' AND wait_event_type = 'Lock'
 """
 SELECT_OTHERS = """
     SELECT count(*) FROM pg_stat_activity
@@ -470,6 +475,27 @@ def test_a_restore_that_is_killed_leaves_no_ledger(backup, empty_url, tmp_path, 
     assert schemas(empty_url) == {"public"}
 
 
+def test_a_backup_of_an_older_ledger_is_upgraded(server, empty_url, tmp_path):
+    *older, latest = migrations.bundled()
+    with empty_database(server.conninfo(dbname="postgres")) as url:
+        with psycopg.connect(url) as admin:
+            admin.execute(migrations.ENSURE_TABLE)
+            for migration in older:
+                admin.execute(migration.statements)
+                admin.execute("RESET ROLE")
+                admin.execute(migrations.INSERT_APPLIED, migration._asdict())
+        with started("pg_dump", [*DUMP, f"--file={tmp_path / 'file'}"], conninfo=url) as program:
+            assert program.process.wait(SECONDS_MAX) == 0
+    names = [migration.name for migration in older]
+    contents = {"taken_at": "2026-01-01T00:00:00+00:00", "head_position": 0, "events": 0}
+    seal(tmp_path / "file", Contents(**contents, log_only=False, migrations=names))
+
+    restored = restore_backup(at(empty_url), tmp_path / "file")
+
+    assert restored.migrations == [latest.name]
+    assert at(empty_url).open() == []
+
+
 # Who may
 
 
@@ -558,6 +584,24 @@ def test_a_plain_login_is_told_that_it_may_not_restore(backup, empty_url, login,
 
 
 # The terminal
+
+
+def test_a_backup_that_is_ended_leaves_nothing(database_url, admin, tmp_path):
+    with psycopg.connect(database_url) as busy:
+        busy.execute("LOCK TABLE ledger.requests IN ACCESS EXCLUSIVE MODE")
+        process = subprocess.Popen(
+            [*COMMAND, "backup", tmp_path / "file", "--database-url", database_url],
+            cwd=REPOSITORY,
+            env=clean_environment(),
+        )
+        try:
+            eventually(lambda: admin.execute(SELECT_DUMPS).fetchone() == (1,), SECONDS_MAX)
+            process.terminate()
+            assert process.wait(SECONDS_MAX) == 128 + signal.SIGTERM
+        finally:
+            process.kill()
+
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_terminal_sees_a_backup_that_takes_long(database_url, tmp_path):
