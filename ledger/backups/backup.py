@@ -28,6 +28,9 @@ from ledger.database import Database, Role
 from ledger.errors import LedgerError
 
 LOOK_SECONDS = 0.1
+DUMP_ATTEMPTS_MAX = 3
+# What pg_dump says of a table or view that it had listed and that is gone.
+MOVED = ("could not open relation", "does not exist", "cache lookup failed", "appears to be empty")
 
 SELECT_LEDGER = "SELECT to_regclass('ledger.events') IS NOT NULL"
 
@@ -86,7 +89,7 @@ def take_backup(
     _check_place(file, overwrite=overwrite)
     with _half(file) as half:
         _open_existing(database)
-        contents = _dump(database, half, log_only=log_only, tell=tell)
+        contents = _dump_still(database, half, log_only=log_only, tell=tell)
         size = seal(half, contents)
         _publish(half, file, overwrite=overwrite)
     _remember(database, file, contents, size, taken_by)
@@ -134,6 +137,19 @@ def _half(file: Path) -> Generator[Path]:
     finally:
         with suppress(OSError):
             half.unlink(missing_ok=True)
+
+
+def _dump_still(
+    database: Database, half: Path, *, log_only: bool, tell: Callable[[int], None]
+) -> Contents:
+    """Dump, and again when a generation was promoted or retired while the tables were listed."""
+    for _ in range(DUMP_ATTEMPTS_MAX - 1):
+        try:
+            return _dump(database, half, log_only=log_only, tell=tell)
+        except BackupFailedError as error:
+            if not any(words in error.reason for words in MOVED):
+                raise
+    return _dump(database, half, log_only=log_only, tell=tell)
 
 
 def _dump(

@@ -6,6 +6,7 @@ import pty
 import signal
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import uuid4
@@ -38,7 +39,7 @@ from ledger.embedded import EmbeddedPostgres
 from ledger.settings import Settings
 from projections.errors import LogRestoredError
 from projections.follower import Follower
-from projections.generations import find_live
+from projections.generations import build, find_live, promote
 from projections.terms import Terms
 from projections.thoughts import Thoughts
 from tests.acceptance.client import COMMAND, REPOSITORY, clean_environment
@@ -244,6 +245,31 @@ def test_an_older_log_under_newer_read_models_is_noticed(database, admin, writer
         generation = find_live(connection, "thoughts")
         with pytest.raises(LogRestoredError):
             Follower(connection, Thoughts(), generation).lead()
+
+
+def test_a_generation_that_is_promoted_meanwhile_spoils_no_backup(
+    database, database_url, admin, writer, empty_url, tmp_path
+):
+    record_chain(writer, "one")
+    caught_up(database)
+    with (
+        closing(database.connector(Role.PROJECTOR).connect()) as projector,
+        ThreadPoolExecutor(1) as pool,
+        psycopg.connect(database_url) as busy,
+    ):
+        catch_up(follow(projector, Terms()))
+        build(projector, Thoughts(), 2)
+        busy.execute("LOCK TABLE ledger.requests IN ACCESS EXCLUSIVE MODE")
+        backing_up = pool.submit(backed_up, database, tmp_path / "file")
+        eventually(lambda: admin.execute(SELECT_DUMPS).fetchone() == (1,), SECONDS_MAX)
+        promote(projector, Thoughts(), 2)
+        busy.rollback()
+
+        restore_backup(at(empty_url), backing_up.result(SECONDS_MAX))
+
+    assert logged(at(empty_url)) == logged(database)
+    with at(empty_url).reach() as connection:
+        assert find_live(connection, "thoughts").number == 2
 
 
 # The file
