@@ -7,7 +7,7 @@ from ledger import migrations
 from ledger.health import MIGRATE, Check, Look, Seen, failed, ok
 
 # Tables that can only grow; any other that has the trigger is looked at as well.
-LOG_TABLES = ("events", "requests")
+LOG_TABLES = ("events", "requests", "backups")
 
 # One row a table: whether it is there, and what refuses changes, as far as it does.  The bits of
 # tgtype are BEFORE (2), DELETE (8), UPDATE (16) and TRUNCATE (32); a trigger for replicas ('R')

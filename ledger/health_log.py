@@ -11,9 +11,10 @@ from ledger.health_guards import LOG_TABLES
 OWNER = "thought_ledger_owner"
 # What each role may do, and nothing else.  By columns is enough.
 GRANTS = {
-    Role.WRITER: {"events": ("SELECT", "INSERT"), "requests": ("SELECT", "INSERT")},
+    Role.WRITER: dict.fromkeys(LOG_TABLES, ("SELECT", "INSERT")),
     Role.PROJECTOR: {"events": ("SELECT",), "requests": ("SELECT",)},
-    Role.READER: {"events": ("SELECT",), "requests": ("SELECT",)},
+    Role.READER: dict.fromkeys(LOG_TABLES, ("SELECT",)),
+    Role.AUDITOR: {"events": ("SELECT",)},
 }
 PRIVILEGES = ("SELECT", "INSERT", "UPDATE", "DELETE", "TRUNCATE", "TRIGGER")
 BACKUP_AGE_MAX = timedelta(days=2)
@@ -138,7 +139,7 @@ def _grants(look: Look) -> Iterator[Seen]:
     where = {"roles": roles, "tables": list(LOG_TABLES), "privileges": list(PRIVILEGES)}
     seen = [*_entry(look, roles), *_may_append(look), *_may_build(look)]
     for role, table, privilege, may in look.connection.execute(SELECT_GRANTS, where):
-        wanted = privilege in GRANTS[Role(role)][table]
+        wanted = privilege in GRANTS[Role(role)].get(table, ())
         if wanted and not may:
             seen.append(
                 failed(

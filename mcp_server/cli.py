@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+import ledger.backups.cli
 import ledger.cli
 import projections.cli
 from ledger.limits import ID_CHARACTERS_MAX, recordable_name
@@ -241,4 +242,5 @@ def _kept_out(name: str) -> Generator[None]:
 
 
 ledger.cli.register(app)
+ledger.backups.cli.register(app)
 projections.cli.register(app)

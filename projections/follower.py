@@ -14,10 +14,10 @@ from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
 
 from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEventError
-from ledger.log import POSITION_MAX, read_stored
+from ledger.log import POSITION_MAX, head, read_stored
 from ledger.said import Said
 from ledger.serialization import Recorded, decode
-from projections.errors import FencedError
+from projections.errors import FencedError, LogRestoredError
 from projections.faults import blames_database
 from projections.generations import Generation
 from projections.projection import Change, Copy, Projection
@@ -115,10 +115,12 @@ class Follower:
         self._statements: dict[str, bytes] = {}
 
     def lead(self) -> None:
-        """Fence whoever led before, and find out how far they came."""
+        """Fence whoever led before, and find out how far they came.  Raises LogRestoredError."""
         row = self._run(UPDATE_EPOCH).fetchone()
         assert row is not None
         self._epoch, self.position = row
+        if self.position > (end := head(self._connection)):
+            raise LogRestoredError(self._projection.name, self.position, end)
         self._parked = {chain_id for (chain_id,) in self._run(SELECT_PARKED).fetchall()}
 
     def step(self, limit: int = BATCH_EVENTS_MAX, *, to: int = POSITION_MAX) -> int:

@@ -15,14 +15,14 @@ from ledger import log
 from ledger.database import Connector, DatabaseUnavailableError
 from ledger.said import Said
 from projections import generations
-from projections.errors import FencedError
+from projections.errors import FencedError, LogRestoredError
 from projections.faults import blames_database
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation, ensure_live, take_lead
 from projections.projection import Projection
 from projections.session import session
 from projections.stopping import Stop
-from projections.wait import wait_for
+from projections.wait import seen_position, wait_for
 
 # In case it is not woken; also how often at least a leader is heard of by its server.
 POLL_SECONDS = 1.0
@@ -43,12 +43,15 @@ def catch_up(connector: Connector, projection: Projection, timeout_seconds: floa
     """Bring the live read model up to what is recorded now, by hand when no worker leads it.
 
     False when a worker leads it and is not there in time.  *connector* is of role PROJECTOR.
-    Raises ProjectionVersionError.
+    Raises ProjectionVersionError, LogRestoredError.
     """
     with session(connector) as connection:
         generation = ensure_live(connection, projection)
         head = log.head(connection)
-        if wait_for(connection, projection.name, head, 0):
+        seen = seen_position(connection, projection.name)
+        if seen > head:
+            raise LogRestoredError(projection.name, seen, head)
+        if seen == head:
             return True
         if not take_lead(connection, generation):
             return wait_for(connection, projection.name, head, timeout_seconds)
