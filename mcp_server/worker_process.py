@@ -7,6 +7,7 @@ input is a pipe that ends with this process, however that ends, and the worker e
 import asyncio
 import os
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,7 +19,11 @@ from ledger.settings import (
     Settings,
 )
 
-RESTART_PAUSE_SECONDS = 1.0
+# The pause before it is started again doubles as long as it ends soon, as one does whose read
+# models were built by another version.
+RESTART_PAUSE_SECONDS_MIN = 1.0
+RESTART_PAUSE_SECONDS_MAX = 60.0
+SOON_SECONDS = 10.0
 STOP_SECONDS_MAX = 0.5
 
 
@@ -53,7 +58,9 @@ class WorkerProcess:
             await asyncio.wait_for(self._process.wait(), STOP_SECONDS_MAX)
 
     async def _keep_running(self) -> None:
+        pause = RESTART_PAUSE_SECONDS_MIN
         while True:
+            start = time.monotonic()
             try:
                 self._process = await self._launch()
             except OSError as fault:  # no descriptor or no process is left, for now
@@ -61,7 +68,10 @@ class WorkerProcess:
             else:
                 self._outage.end()
                 await self._process.wait()
-            await asyncio.sleep(RESTART_PAUSE_SECONDS)
+            if time.monotonic() > start + SOON_SECONDS:
+                pause = RESTART_PAUSE_SECONDS_MIN
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, RESTART_PAUSE_SECONDS_MAX)
 
     async def _launch(self) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
