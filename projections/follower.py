@@ -3,26 +3,20 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, LiteralString
 from uuid import UUID
 
-import psycopg
 from eventsourcing.persistence import StoredEvent
 from psycopg import Connection
 from psycopg.rows import TupleRow
-from psycopg.sql import SQL, Identifier
 
-from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEventError
 from ledger.log import read_stored
 from ledger.serialization import Recorded, decode
 from projections.errors import FencedError
-from projections.faults import blames_database
-from projections.generations import Generation
-from projections.projection import Change, Copy, Projection
-from projections.text import shown
+from projections.generations import Generation, skipped_positions
+from projections.projection import Projection
+from projections.tables import UNREADABLE, PoisonError, Tables, described
 
 BATCH_EVENTS_MAX = 500
-ERROR_CHARACTERS_MAX = 2_000
 
 UPDATE_EPOCH = """
     UPDATE {schema}.checkpoint
@@ -85,14 +79,6 @@ class _Batch:
         self.last_positions[chain_id] = position
 
 
-class _PoisonError(Exception):
-    """Some event of the batch cannot be applied."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
 class Follower:
     """Leads one generation on one connection, which holds the lead (``take_lead``)."""
 
@@ -110,14 +96,16 @@ class Follower:
         self._say = say
         self._epoch = 0
         self._parked: set[UUID] = set()
-        self._statements: dict[str, bytes] = {}
+        self._skipped: frozenset[int] = frozenset()
+        self._tables = Tables(connection, projection, generation.schema)
 
     def lead(self) -> None:
-        """Fence whoever led before, and find out how far they came."""
-        row = self._run(UPDATE_EPOCH).fetchone()
+        """Fence whoever led before, and find out how far they came and what is left out."""
+        row = self._tables.run(UPDATE_EPOCH).fetchone()
         assert row is not None
         self._epoch, self.position = row
-        self._parked = {chain_id for (chain_id,) in self._run(SELECT_PARKED).fetchall()}
+        self._parked = {chain_id for (chain_id,) in self._tables.run(SELECT_PARKED).fetchall()}
+        self._skipped = skipped_positions(self._connection, self._projection)
 
     def step(self, limit: int = BATCH_EVENTS_MAX) -> int:
         """Apply the next batch of the log, and return how many events that was.
@@ -132,7 +120,9 @@ class Follower:
 
     def check(self) -> None:
         """Make sure, when there is nothing to do, that it could be done.  Raises as ``step``."""
-        row = self._run(SELECT_LEADS, {"position": self.position, "epoch": self._epoch}).fetchone()
+        row = self._tables.run(
+            SELECT_LEADS, {"position": self.position, "epoch": self._epoch}
+        ).fetchone()
         if row is None or not row[0]:
             raise FencedError(self._generation.schema)
 
@@ -141,7 +131,7 @@ class Follower:
     def _apply(self, rows: Sequence[Row]) -> None:
         try:
             self._advance(self._sort(rows))
-        except _PoisonError as poison:
+        except PoisonError as poison:
             if len(rows) > 1:
                 half = len(rows) // 2
                 self._apply(rows[:half])
@@ -161,16 +151,18 @@ class Follower:
             if chain_id in self._parked or chain_id in batch.poisons:
                 batch.leave_out(position, chain_id)
                 continue
+            if position in self._skipped:
+                continue
             try:
                 batch.events.append(decode(position, stored))
-            except (TamperedEventError, UnknownTopicError, UnreadableEventError) as error:
+            except UNREADABLE as error:
                 _poison(batch, row, error)
         return batch
 
     def _advance(self, batch: _Batch) -> None:
         """Make the changes and move the position, or do neither."""
         with self._connection.transaction():
-            moved = self._run(
+            moved = self._tables.run(
                 UPDATE_POSITION,
                 {
                     "from": self.position,
@@ -181,54 +173,30 @@ class Follower:
             )
             if moved.rowcount != 1:
                 raise FencedError(self._generation.schema)
-            self._change(batch.events)
+            self._tables.change(batch.events)
             self._park(batch)
         self.position = batch.to
         self._parked.update(batch.poisons)
         for (position, stored), error in batch.poisons.values():
             self._say(
                 f"parked chain {stored.originator_id} in {self._generation.schema} "
-                f"at position {position} ({stored.topic}): {_described(error)}"
+                f"at position {position} ({stored.topic}): {described(error)}"
             )
-
-    def _change(self, events: Sequence[Recorded]) -> None:
-        if not events:
-            return
-        try:
-            for change in self._projection.changes(events):
-                self._make(change)
-        # The one place for it: whatever a projection does wrong must end up parked and be seen.
-        except Exception as error:
-            if blames_database(error):
-                raise
-            raise _PoisonError(error) from error
-
-    def _make(self, change: Change) -> None:
-        if not isinstance(change, Copy):
-            self._run(change.statement, change.parameters)
-            return
-        with (
-            self._connection.cursor() as cursor,
-            cursor.copy(self._copy_statement(change)) as copy,
-        ):
-            copy.set_types(list(change.columns.values()))
-            for row in change.rows:
-                copy.write_row(row)
 
     def _park(self, batch: _Batch) -> None:
         for chain_id, ((position, stored), error) in batch.poisons.items():
-            self._run(
+            self._tables.run(
                 INSERT_PARKED,
                 {
                     "chain_id": chain_id,
                     "position": position,
                     "version": stored.originator_version,
                     "topic": stored.topic,
-                    "error": _described(error),
+                    "error": described(error),
                 },
             )
         if batch.left_out:
-            self._run(
+            self._tables.run(
                 UPDATE_PARKED,
                 {
                     "chain_ids": list(batch.left_out),
@@ -237,26 +205,6 @@ class Follower:
                 },
             )
 
-    # -- Statements, with the generation's schema put in once -------------------------------------
-
-    def _run(self, statement: LiteralString, parameters: Any = None) -> psycopg.Cursor[TupleRow]:
-        compiled = self._statements.get(statement)
-        if compiled is None:
-            schema = Identifier(self._generation.schema)
-            compiled = SQL(statement).format(schema=schema).as_bytes(self._connection)
-            self._statements[statement] = compiled
-        return self._connection.execute(compiled, parameters, prepare=True)
-
-    def _copy_statement(self, change: Copy) -> bytes:
-        compiled = self._statements.get(change.table)
-        if compiled is None:
-            columns = SQL(", ").join(map(Identifier, change.columns))
-            table = Identifier(self._generation.schema, change.table)
-            statement = SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(table, columns)
-            compiled = statement.as_bytes(self._connection)
-            self._statements[change.table] = compiled
-        return compiled
-
 
 def _poison(batch: _Batch, row: Row, error: Exception) -> None:
     position, stored = row
@@ -264,7 +212,3 @@ def _poison(batch: _Batch, row: Row, error: Exception) -> None:
     assert isinstance(chain_id, UUID)
     batch.poisons[chain_id] = (row, error)
     batch.leave_out(position, chain_id)
-
-
-def _described(error: Exception) -> str:
-    return shown(f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS_MAX])

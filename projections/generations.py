@@ -23,11 +23,12 @@ LEADER_LOCK_CLASS = 74110003
 PROMOTE_LOCK_SECONDS_MAX = 10
 
 # By a look at the catalogue itself: to_regclass may answer from a cache that, within a
-# transaction that waited for the lock, still says no.
+# transaction that waited for the lock, still says no.  One that an earlier thought-ledger made
+# lacks a table, and is not there until it has that too.
 REGISTRY_EXISTS = """
-    SELECT EXISTS (
-        SELECT FROM pg_tables WHERE schemaname = 'projections' AND tablename = 'generations'
-    )
+    SELECT count(*) = 2
+      FROM pg_tables
+     WHERE schemaname = 'projections' AND tablename IN ('generations', 'skipped')
 """
 
 SELECT_LIVE = """
@@ -79,6 +80,12 @@ SELECT_COLUMNS = """
 
 ANNOUNCE = "UPDATE {schema}.checkpoint SET announced = %(announced)s"
 
+SELECT_SKIPPED_POSITIONS = """
+    SELECT position
+      FROM projections.skipped
+     WHERE name = %(name)s AND projection_version = %(version)s
+"""
+
 TAKE_LEAD = "SELECT projections.take_lead(%(lock_class)s, %(id)s)"
 
 
@@ -110,11 +117,24 @@ def ensure_live(connection: Connection[TupleRow], projection: Projection) -> Gen
 
 def find_live(connection: Connection[TupleRow], name: str) -> Generation | None:
     """The generation of *name* readers see, if there is one."""
-    row = connection.execute(REGISTRY_EXISTS).fetchone()
-    if row is None or not row[0]:
+    if not has_registry(connection):
         return None
     found = connection.execute(SELECT_LIVE, {"name": name}).fetchone()
     return Generation(*found) if found else None
+
+
+def has_registry(connection: Connection[TupleRow]) -> bool:
+    """Whether the registry is there, whole; the next worker makes it so."""
+    row = connection.execute(REGISTRY_EXISTS).fetchone()
+    return row is not None and row[0]
+
+
+def skipped_positions(connection: Connection[TupleRow], projection: Projection) -> frozenset[int]:
+    """The events an operator left out for good, in every generation of this version."""
+    found = connection.execute(
+        SELECT_SKIPPED_POSITIONS, {"name": projection.name, "version": projection.version}
+    ).fetchall()
+    return frozenset(position for (position,) in found)
 
 
 def build(connection: Connection[TupleRow], projection: Projection, number: int) -> Generation:
@@ -179,6 +199,8 @@ def _build_live(connection: Connection[TupleRow], projection: Projection) -> Gen
     try:
         with connection.transaction():
             connection.execute(LOCK_REGISTRY)
+            if not has_registry(connection):
+                connection.execute(_bundled("registry"))
             if generation := find_live(connection, projection.name):
                 return generation
             number = _next_number(connection, projection.name)
@@ -189,9 +211,6 @@ def _build_live(connection: Connection[TupleRow], projection: Projection) -> Gen
 
 
 def _next_number(connection: Connection[TupleRow], name: str) -> int:
-    row = connection.execute(REGISTRY_EXISTS).fetchone()
-    if row is None or not row[0]:
-        connection.execute(_bundled("registry"))
     row = connection.execute(SELECT_NEXT_NUMBER, {"name": name}).fetchone()
     assert row is not None
     return row[0]
