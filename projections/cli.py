@@ -11,7 +11,7 @@ import typer
 from ledger.database import Database, Role
 from ledger.display import print_table, printable, printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
-from projections import queries
+from projections import cli_parked, queries
 from projections.catalogue import ALL
 from projections.stopping import Stop, stop_process
 from projections.workers import Workers, catch_up_all
@@ -19,6 +19,7 @@ from projections.workers import Workers, catch_up_all
 CATCH_UP_SECONDS_MAX = 30.0
 
 app = typer.Typer(help="The read models: built from the log, disposable.", no_args_is_help=True)
+cli_parked.register(app)
 
 
 def register(command_line: typer.Typer) -> None:

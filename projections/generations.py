@@ -124,9 +124,17 @@ def find_live(connection: Connection[TupleRow], name: str) -> Generation | None:
 
 
 def has_registry(connection: Connection[TupleRow]) -> bool:
-    """Whether the registry is there, whole; the next worker makes it so."""
+    """Whether the registry is there, with all its tables."""
     row = connection.execute(REGISTRY_EXISTS).fetchone()
     return row is not None and row[0]
+
+
+def ensure_registry(connection: Connection[TupleRow]) -> None:
+    """Make what is missing of the registry; within a transaction, it stays locked to its end."""
+    with connection.transaction():
+        connection.execute(LOCK_REGISTRY)
+        if not has_registry(connection):
+            connection.execute(_bundled("registry"))
 
 
 def skipped_positions(connection: Connection[TupleRow], projection: Projection) -> frozenset[int]:
@@ -198,9 +206,7 @@ def take_lead(connection: Connection[TupleRow], generation: Generation) -> bool:
 def _build_live(connection: Connection[TupleRow], projection: Projection) -> Generation:
     try:
         with connection.transaction():
-            connection.execute(LOCK_REGISTRY)
-            if not has_registry(connection):
-                connection.execute(_bundled("registry"))
+            ensure_registry(connection)
             if generation := find_live(connection, projection.name):
                 return generation
             number = _next_number(connection, projection.name)
