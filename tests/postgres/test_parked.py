@@ -192,6 +192,27 @@ def test_what_comes_before_the_next_event_that_fails_is_applied(
     assert {name: row[name] for name in same} == {name: fresh[name] for name in same}
 
 
+def test_what_the_tables_refuse_undoes_nothing_of_what_comes_before_it(
+    database, writer, projector, operator, buggy
+):
+    leader = follow(projector, buggy)
+    taken = uuid4()
+    chains = [ThoughtChain.start(uuid4(), title="t") for _ in range(2)]
+    for chain in chains:
+        chain.add_thought(uuid4(), thought("fine"))
+        chain.add_thought(taken, thought("the same id", 2))
+        record(writer, chain)
+    buggy.fail(chains[1].id)
+    catch_up(leader)
+    buggy.mend()
+
+    (retried,) = retry(operator, buggy, chains[1].id)
+
+    assert (retried.applied, retried.parked.version) == (2, 3)
+    assert retried.parked.error.startswith("UniqueViolation")
+    assert contents(operator, buggy, "thoughts_g1") == built_afresh(database, buggy)
+
+
 def test_a_leader_is_fenced_by_a_retry_and_goes_on_when_it_looks_again(
     database, writer, projector, operator, buggy
 ):
