@@ -171,12 +171,12 @@ def test_memory_the_worker_has_not_parks_nothing(database, admin, writer):
         def changes(self, batch):
             raise MemoryError
 
-    connection = database.connector(Role.PROJECTOR).connect()
-    leader = follow(connection, Hungry())
-    record_chain(writer, "one", "two")
+    with closing(database.connector(Role.PROJECTOR).connect()) as connection:
+        leader = follow(connection, Hungry())
+        record_chain(writer, "one", "two")
 
-    with pytest.raises(MemoryError):
-        leader.step()
+        with pytest.raises(MemoryError):
+            leader.step()
 
     assert applied_later(database, admin, leader)
 
