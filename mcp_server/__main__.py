@@ -1,7 +1,7 @@
 """Entry of the command ``thought-ledger``.
 
 Exits 0 when the answer is yes, 2 when there is none (bad usage, a refusal, no database), 3 when the
-log is not as it was recorded; Python itself exits 1 on a crash.
+log is not as it was recorded or a chain is parked still; Python itself exits 1 on a crash.
 """
 
 import io
