@@ -24,7 +24,7 @@ SELECT_LOG = """
                    ) - octet_length(state) AS bytes_before
               FROM (SELECT notification_id, originator_id, originator_version, topic, state
                       FROM ledger.events
-                     WHERE notification_id > %(after)s
+                     WHERE notification_id > %(after)s AND notification_id <= %(to)s
                      ORDER BY notification_id
                      LIMIT %(limit)s) AS page) AS sized
      WHERE bytes_before < %(bytes_max)s
@@ -65,16 +65,17 @@ SELECT_HEAD = "SELECT coalesce(max(notification_id), 0) FROM ledger.events"
 LISTEN_TO_APPENDS = "LISTEN ledger_events"
 
 VERSION_MAX = 2**62
+POSITION_MAX = 2**62
 
 
 def read_stored(
-    connection: Connection[TupleRow], *, after: int, limit: int
+    connection: Connection[TupleRow], *, after: int, limit: int, to: int = POSITION_MAX
 ) -> list[tuple[int, StoredEvent]]:
     """Up to *limit* positions after *after* and their stored events, oldest first, unread.
 
-    Fewer when they are large (PAGE_BYTES_MAX); none only at the end of the log.
+    Fewer when they are large (PAGE_BYTES_MAX); none only at the end of the log, or at *to*.
     """
-    page = {"after": after, "limit": limit, "bytes_max": PAGE_BYTES_MAX}
+    page = {"after": after, "to": to, "limit": limit, "bytes_max": PAGE_BYTES_MAX}
     with connection.cursor(binary=True) as cursor:
         cursor.execute(SELECT_LOG, page, prepare=True)
         return [(position, StoredEvent(*row)) for position, *row in cursor.fetchall()]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from projections.errors import ReadModelNotFoundError
+from projections.errors import ProjectionNotFoundError
 from projections.projection import Projection
 from projections.terms import Terms
 from projections.thoughts import Thoughts
@@ -10,9 +10,9 @@ from projections.thoughts import Thoughts
 ALL: Sequence[Projection] = (Thoughts(), Terms())
 
 
-def find(name: str) -> Projection:
-    """The projection of this name.  Raises ReadModelNotFoundError."""
+def projection_of(name: str) -> Projection:
+    """The projection of a read model.  Raises ProjectionNotFoundError."""
     for projection in ALL:
         if projection.name == name:
             return projection
-    raise ReadModelNotFoundError(name, [projection.name for projection in ALL])
+    raise ProjectionNotFoundError(name, [projection.name for projection in ALL])

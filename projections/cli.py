@@ -1,24 +1,26 @@
-"""The operators' door: run a worker, see how far the read models are; and the list of chains."""
+"""The operators' door: run a worker, what the other modules add; and the list of chains."""
 
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Annotated
 
-import orjson
 import typer
 
 from ledger.database import Database, Role
-from ledger.display import print_table, printable, printing
+from ledger.display import print_table, printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
-from projections import cli_parked, queries
+from projections import cli_generations, cli_parked, cli_rebuild, cli_status, queries
 from projections.catalogue import ALL
+from projections.cli_words import print_json, say
 from projections.stopping import Stop, stop_process
 from projections.workers import Workers, catch_up_all
 
 CATCH_UP_SECONDS_MAX = 30.0
 
 app = typer.Typer(help="The read models: built from the log, disposable.", no_args_is_help=True)
+cli_rebuild.register(app)
+cli_generations.register(app)
+cli_status.register(app)
 cli_parked.register(app)
 
 
@@ -43,13 +45,14 @@ def chains(
     with opened(settings_of(data_dir, database_url)) as database:
         connector = database.connector(Role.PROJECTOR)
         for line in catch_up_all(connector, ALL, CATCH_UP_SECONDS_MAX):
-            _say(f"{line}; `thought-ledger projections status` tells how far")
+            say(f"{line}; `thought-ledger projections status` tells how far")
         with database.connector(Role.READER).connect() as connection:
             found = queries.chains(connection, every_status=show_all)
             others = not found and bool(queries.chains(connection, every_status=True))
     with printing():
         if as_json:
-            _print_json(found)
+            for row in found:
+                print_json(row)
         elif found:
             _print_chains(found)
         elif others:
@@ -75,33 +78,8 @@ def run(
         stop_process(stop, until_eof=until_eof)
         with Database(settings) as database:
             # Beside a server, stderr is what the client shows its user: only trouble goes there.
-            note = _nothing if until_eof else _say
-            Workers(database.connector(Role.PROJECTOR), ALL, stop, _say, note).run()
-
-
-@app.command()
-def status(
-    as_json: Json = False,
-    data_dir: DataDir = None,
-    database_url: DatabaseUrl = None,
-) -> None:
-    """Show how far the read models are behind."""
-    with (
-        opened(settings_of(data_dir, database_url)) as database,
-        database.connector(Role.READER).connect() as connection,
-    ):
-        found = queries.status(connection)
-    with printing():
-        if as_json:
-            _print_json(found)
-        elif found:
-            _print_status(found)
-        else:
-            print(
-                "no read model has been built; a worker does it "
-                "(`thought-ledger serve` or `thought-ledger projections run`)",
-                file=sys.stderr,
-            )
+            note = _nothing if until_eof else say
+            Workers(database.connector(Role.PROJECTOR), ALL, stop, say, note).run()
 
 
 def _print_chains(found: Sequence[queries.ChainLine]) -> None:
@@ -120,38 +98,4 @@ def _print_chains(found: Sequence[queries.ChainLine]) -> None:
     )
 
 
-def _print_status(found: Sequence[queries.GenerationStatus]) -> None:
-    titles = ("name", "generation", "state", "position", "head", "lag", "seconds", "parked")
-    print_table(
-        (*titles, "leader session"),
-        [
-            (
-                row.name,
-                str(row.generation),
-                row.state,
-                str(row.position),
-                str(row.head),
-                str(row.lag_events),
-                f"{row.lag_seconds:.1f}",
-                str(row.parked),
-                "none" if row.leader_pid is None else str(row.leader_pid),
-            )
-            for row in found
-        ],
-    )
-
-
 def _nothing(_: str) -> None: ...
-
-
-def _say(line: str) -> None:
-    # Whoever started the worker may have closed our stderr; that is no reason to stop.
-    with suppress(OSError):
-        # In one piece: there is a thread for each read model.
-        print(f"projections: {printable(line)}\n", end="", file=sys.stderr, flush=True)
-
-
-def _print_json(rows: Iterable[object]) -> None:
-    for row in rows:
-        sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
-    sys.stdout.buffer.flush()

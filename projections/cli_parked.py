@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-import orjson
 import typer
 
 from ledger.database import Role
@@ -14,7 +13,8 @@ from ledger.display import print_table, printable, printing
 from ledger.limits import recordable
 from ledger.options import Chain, DatabaseUrl, DataDir, Json, opened, operator, settings_of
 from projections import retrying
-from projections.catalogue import find
+from projections.catalogue import projection_of
+from projections.cli_words import print_json
 from projections.parked import (
     WAITING_LISTED_MAX,
     Parked,
@@ -52,7 +52,7 @@ def parked(
 ) -> None:
     """List the chains of which an event cannot be applied, and what was skipped."""
     if name is not None:
-        find(name)
+        projection_of(name)
     with (
         opened(settings_of(data_dir, database_url)) as database,
         database.connector(Role.READER).connect() as connection,
@@ -61,7 +61,8 @@ def parked(
         left_out = skipped_events(connection, name)
     with printing():
         if as_json:
-            _print_json([*found, *left_out])
+            for row in [*found, *left_out]:
+                print_json(row)
             return
         if found:
             _print_parked(found)
@@ -88,7 +89,7 @@ def show(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Show a parked chain: the whole error, the event, what waits behind it, and what to do."""
-    find(name)
+    projection_of(name)
     with (
         opened(settings_of(data_dir, database_url)) as database,
         database.connector(Role.READER).connect() as connection,
@@ -96,7 +97,7 @@ def show(
         found = parked_chain(connection, name, chain, generation)
     with printing():
         if as_json:
-            _print_json([found])
+            print_json(found)
         else:
             _print_chain(found)
 
@@ -116,7 +117,7 @@ def retry(
 
     Ends with 3 when it, or a later event of the chain, cannot be applied still.
     """
-    projection = find(name)
+    projection = projection_of(name)
     chain_id = _one_or_all(chain, every=every)
     with (
         opened(settings_of(data_dir, database_url)) as database,
@@ -145,7 +146,7 @@ def skip(
     In this version of the read model; the next one tries the event again.  Ends with 3 when a
     later event of the chain cannot be applied.
     """
-    projection = find(name)
+    projection = projection_of(name)
     why = shown(recordable(reason)).strip()
     if not why:
         raise typer.BadParameter("it is empty; say why", param_hint="--reason")
@@ -181,7 +182,7 @@ def _tell(retried: Iterable[Retried], *, as_json: bool) -> None:
             count += 1
             again += each.parked is not None
             if as_json:
-                _print_json([each])
+                print_json(each)
             else:
                 print(_sentence(each))
         if not count:
@@ -292,9 +293,3 @@ def _line(text: str) -> str:
 
 def _moment(moment: datetime) -> str:
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _print_json(rows: Iterable[object]) -> None:
-    for row in rows:
-        sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
-    sys.stdout.buffer.flush()

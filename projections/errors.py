@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from ledger.display import shortened
 from ledger.errors import LedgerError
 
 
@@ -24,11 +23,14 @@ class FencedError(ProjectionError):
 class ProjectionVersionError(ProjectionError):
     """A generation was built by another version of its projection."""
 
-    def __init__(self, schema: str, built_version: int, version: int) -> None:
+    def __init__(
+        self, schema: str, *, built_version: int, version: int, projection_name: str
+    ) -> None:
         todo = (
             "upgrade this thought-ledger"
             if built_version > version
-            else "build a new generation with this one"
+            else "build a new generation with this one: "
+            f"`thought-ledger projections rebuild {projection_name} --promote`"
         )
         super().__init__(
             f"generation {schema} was built by version {built_version} of its projection and this "
@@ -37,6 +39,14 @@ class ProjectionVersionError(ProjectionError):
         self.schema = schema
         self.built_version = built_version
         self.version = version
+
+
+class ProjectionNotFoundError(ProjectionError):
+    """No read model has that name."""
+
+    def __init__(self, name: str, names: Sequence[str]) -> None:
+        super().__init__(f"there is no read model {name!r}; there are {', '.join(sorted(names))}")
+        self.name = name
 
 
 class GenerationNotFoundError(ProjectionError):
@@ -50,6 +60,118 @@ class GenerationNotFoundError(ProjectionError):
         self.number = number
 
 
+class GenerationLiveError(ProjectionError):
+    """Readers see the generation, so it must stay."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(
+            f"generation {number} of {name} is live and cannot be retired; "
+            "promote another one first"
+        )
+        self.name = name
+        self.number = number
+
+
+class NothingToPromoteError(ProjectionError):
+    """There is no generation beside the live one."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} has no other generation to go to; "
+            f"`thought-ledger projections rebuild {name}` builds one"
+        )
+        self.name = name
+
+
+class NothingToRollBackError(ProjectionError):
+    """No generation was live before and is still there."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} has no generation that was live before the one that is now")
+        self.name = name
+
+
+class BeingBuiltError(ProjectionError):
+    """Another process leads the generation that is to be built, compared or promoted."""
+
+    def __init__(self, schema: str) -> None:
+        super().__init__(
+            f"another process builds {schema} just now; wait for it, or end it: what it has done "
+            "stays, and a rebuild goes on from there"
+        )
+        self.schema = schema
+
+
+class GenerationBehindError(ProjectionError):
+    """Readers would go back in time."""
+
+    def __init__(self, schema: str, position: int, live_position: int) -> None:
+        super().__init__(
+            f"{schema} is at position {position} and readers see {live_position} already; "
+            "a worker of the version that built it has to bring it up first"
+        )
+        self.schema = schema
+        self.position = position
+        self.live_position = live_position
+
+
+class SwitchBlockedError(ProjectionError):
+    """Something holds what the switch needs for longer than readers may be kept waiting."""
+
+    def __init__(self, name: str, sessions: Sequence[int]) -> None:
+        who = f" (database sessions {', '.join(map(str, sessions))})" if sessions else ""
+        super().__init__(
+            f"long queries on the read model {name} keep readers from being switched{who}; "
+            "nothing was changed: try again when they have ended"
+        )
+        self.name = name
+        self.sessions = tuple(sessions)
+
+
+class GenerationBlockedError(ProjectionError):
+    """Somebody reads a generation that is to be dropped."""
+
+    def __init__(self, schema: str) -> None:
+        super().__init__(
+            f"queries on {schema} go on and keep it from being dropped; try again when they have "
+            "ended"
+        )
+        self.schema = schema
+
+
+class NoLiveGenerationError(ProjectionError):
+    """Readers see no generation, so there is nothing to compare with."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"no generation of {name} is live yet; a worker makes one "
+            "(`thought-ledger projections run`)"
+        )
+        self.name = name
+
+
+class StillMovingError(ProjectionError):
+    """The two could not be brought to one position."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the live generation of {name} does not keep up with the log, so it cannot be "
+            "compared at one position; see `thought-ledger projections status`, then try again"
+        )
+        self.name = name
+
+
+class ViewInUseError(ProjectionError):
+    """A view has to change its columns, and objects of others are built on it."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(
+            "a view of schema live gets other columns, and objects that are not ours depend on it "
+            f"({detail}); drop them, promote, and create them again"
+        )
+        self.detail = detail
+
+
 class GrantMissingError(ProjectionError):
     """The worker's role may not build a read model, as after a restore into another database."""
 
@@ -59,14 +181,6 @@ class GrantMissingError(ProjectionError):
             f'let its owner run `GRANT CREATE ON DATABASE "{database}" TO thought_ledger_projector`'
         )
         self.database = database
-
-
-class ReadModelNotFoundError(ProjectionError):
-    """No projection has this name."""
-
-    def __init__(self, name: str, names: Sequence[str]) -> None:
-        super().__init__(f"there is no read model {shortened(name)}; there are {', '.join(names)}")
-        self.name = name
 
 
 class NotParkedError(ProjectionError):

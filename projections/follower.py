@@ -9,7 +9,7 @@ from eventsourcing.persistence import StoredEvent
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from ledger.log import read_stored
+from ledger.log import POSITION_MAX, read_stored
 from ledger.serialization import Recorded, decode
 from projections.errors import FencedError
 from projections.generations import Generation, skipped_positions
@@ -107,13 +107,13 @@ class Follower:
         self._parked = {chain_id for (chain_id,) in self._tables.run(SELECT_PARKED).fetchall()}
         self._skipped = skipped_positions(self._connection, self._projection)
 
-    def step(self, limit: int = BATCH_EVENTS_MAX) -> int:
-        """Apply the next batch of the log, and return how many events that was.
+    def step(self, limit: int = BATCH_EVENTS_MAX, *, to: int = POSITION_MAX) -> int:
+        """Apply the next batch of the log, not beyond position *to*; how many events that was.
 
         Raises FencedError, and psycopg.Error when the database is at fault; then nothing of the
         batch, or only a first part of it with its position, was applied.
         """
-        rows = read_stored(self._connection, after=self.position, limit=limit)
+        rows = read_stored(self._connection, after=self.position, limit=limit, to=to)
         if rows:
             self._apply(rows)
         return len(rows)
@@ -161,6 +161,8 @@ class Follower:
 
     def _advance(self, batch: _Batch) -> None:
         """Make the changes and move the position, or do neither."""
+        # Decided before the transaction, in which nobody is kept waiting by it.
+        changes = self._tables.decide(batch.events)
         with self._connection.transaction():
             moved = self._tables.run(
                 UPDATE_POSITION,
@@ -173,7 +175,7 @@ class Follower:
             )
             if moved.rowcount != 1:
                 raise FencedError(self._generation.schema)
-            self._tables.change(batch.events)
+            self._tables.make(changes)
             self._park(batch)
         self.position = batch.to
         self._parked.update(batch.poisons)

@@ -1,9 +1,9 @@
-"""Generations: numbered, disposable builds of a read model.
+"""Generations: numbered, disposable builds of a read model, and the registry that lists them.
 
 A generation is one PostgreSQL schema (``thoughts_g1``) that holds the tables, the position they
 have reached and the chains that had to be parked; dropping the schema forgets them together.
-Readers look only at schema ``live``, whose views point at one generation of each projection;
-promoting another one moves the views.
+Readers look only at schema ``live``, whose views point at one generation of each projection
+(``projections.views``); promoting another one moves the views (``projections.promotion``).
 """
 
 from importlib import resources
@@ -14,33 +14,45 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
 
-from projections.errors import GenerationNotFoundError, GrantMissingError, ProjectionVersionError
+from projections import views
+from projections.errors import (
+    GenerationLiveError,
+    GenerationNotFoundError,
+    GrantMissingError,
+    ProjectionVersionError,
+)
 from projections.projection import Projection
 
 # One builder at a time; the numbers are arbitrary and only have to stay the same.
 LOCK_REGISTRY = "SELECT pg_advisory_xact_lock(74110002)"
 LEADER_LOCK_CLASS = 74110003
-PROMOTE_LOCK_SECONDS_MAX = 10
+INDEX_MEMORY = "256MB"
+
+# What has happened to the list of generations: workers look at it again.
+CHANNEL = "projection_generations"
+LISTEN_TO_GENERATIONS: LiteralString = f"LISTEN {CHANNEL}"
+NOTIFY_GENERATIONS: LiteralString = f"NOTIFY {CHANNEL}"
 
 # By a look at the catalogue itself: to_regclass may answer from a cache that, within a
-# transaction that waited for the lock, still says no.  One that an earlier thought-ledger made
-# lacks a table, and is not there until it has that too.
+# transaction that waited for the lock, still says no.
 REGISTRY_EXISTS = """
+    SELECT EXISTS (
+        SELECT FROM pg_tables WHERE schemaname = 'projections' AND tablename = 'generations'
+    )
+"""
+
+# One that an earlier thought-ledger made lacks a table.
+REGISTRY_IS_WHOLE = """
     SELECT count(*) = 2
       FROM pg_tables
      WHERE schemaname = 'projections' AND tablename IN ('generations', 'skipped')
 """
 
-SELECT_LIVE = """
+SELECT_GENERATIONS = """
     SELECT id, name, number, projection_version, schema_name, state
       FROM projections.generations
-     WHERE name = %(name)s AND state = 'live' AND to_regnamespace(schema_name) IS NOT NULL
-"""
-
-SELECT_GENERATION = """
-    SELECT id, name, number, projection_version, schema_name, state
-      FROM projections.generations
-     WHERE name = %(name)s AND number = %(number)s
+     WHERE name = %(name)s AND to_regnamespace(schema_name) IS NOT NULL
+     ORDER BY promoted_at DESC NULLS LAST, number DESC
 """
 
 SELECT_NEXT_NUMBER = """
@@ -60,22 +72,18 @@ UPDATE_REPLACED = """
     UPDATE projections.generations
        SET state = CASE WHEN to_regnamespace(schema_name) IS NULL THEN 'retired' ELSE 'kept' END
      WHERE name = %(name)s AND state = 'live'
-    RETURNING schema_name, state
 """
 
 UPDATE_PROMOTED = """
     UPDATE projections.generations
-       SET state = 'live', promoted_at = now()
+       SET state = 'live', promoted_at = clock_timestamp()
      WHERE id = %(id)s
 """
 
-SELECT_COLUMNS = """
-    SELECT attname
-      FROM pg_attribute
-     WHERE attrelid = format('%%I.%%I', %(schema)s::text, %(table)s::text)::regclass
-       AND attnum > 0
-       AND NOT attisdropped
-     ORDER BY attnum
+UPDATE_RETIRED = """
+    UPDATE projections.generations
+       SET state = 'retired'
+     WHERE id = %(id)s AND state <> 'live'
 """
 
 ANNOUNCE = "UPDATE {schema}.checkpoint SET announced = %(announced)s"
@@ -87,6 +95,11 @@ SELECT_SKIPPED_POSITIONS = """
 """
 
 TAKE_LEAD = "SELECT projections.take_lead(%(lock_class)s, %(id)s)"
+
+CONFIGURE_INDEXING = """
+    SELECT set_config('maintenance_work_mem', %(memory)s, true),
+           set_config('statement_timeout', '0', true)
+"""
 
 
 class Generation(NamedTuple):
@@ -107,34 +120,89 @@ def ensure_live(connection: Connection[TupleRow], projection: Projection) -> Gen
 
     Raises ProjectionVersionError, GrantMissingError.
     """
+    ensure_registry(connection)
     generation = find_live(connection, projection.name) or _build_live(connection, projection)
+    refuse_other_version(generation, projection)
+    return generation
+
+
+def refuse_other_version(generation: Generation, projection: Projection) -> None:
+    """Raise ProjectionVersionError when other code has built the generation."""
     if generation.projection_version != projection.version:
         raise ProjectionVersionError(
-            generation.schema, generation.projection_version, projection.version
+            generation.schema,
+            built_version=generation.projection_version,
+            version=projection.version,
+            projection_name=projection.name,
         )
-    return generation
+
+
+def listed(connection: Connection[TupleRow], name: str) -> list[Generation]:
+    """The generations of *name* that are there: the latest promoted first, then the new ones."""
+    row = connection.execute(REGISTRY_EXISTS).fetchone()
+    if row is None or not row[0]:
+        return []
+    found = connection.execute(SELECT_GENERATIONS, {"name": name}).fetchall()
+    return [Generation(*row) for row in found]
 
 
 def find_live(connection: Connection[TupleRow], name: str) -> Generation | None:
     """The generation of *name* readers see, if there is one."""
-    if not has_registry(connection):
-        return None
-    found = connection.execute(SELECT_LIVE, {"name": name}).fetchone()
-    return Generation(*found) if found else None
+    return next((found for found in listed(connection, name) if found.state == "live"), None)
 
 
-def has_registry(connection: Connection[TupleRow]) -> bool:
-    """Whether the registry is there, with all its tables."""
-    row = connection.execute(REGISTRY_EXISTS).fetchone()
-    return row is not None and row[0]
+def find(connection: Connection[TupleRow], name: str, number: int) -> Generation:
+    """Generation *number* of *name*.  Raises GenerationNotFoundError."""
+    for found in listed(connection, name):
+        if found.number == number:
+            return found
+    raise GenerationNotFoundError(name, number)
+
+
+def find_building(connection: Connection[TupleRow], projection: Projection) -> Generation | None:
+    """The one that was begun for this version of the projection and never promoted."""
+    for found in listed(connection, projection.name):
+        if found.state == "building" and found.projection_version == projection.version:
+            return found
+    return None
+
+
+def followed(connection: Connection[TupleRow], projection: Projection) -> list[Generation]:
+    """Those a worker with this version of the projection keeps up: live or kept, built by it."""
+    return [
+        found
+        for found in listed(connection, projection.name)
+        if found.state in ("live", "kept") and found.projection_version == projection.version
+    ]
+
+
+def begin(connection: Connection[TupleRow], projection: Projection) -> Generation:
+    """The generation to build for this version: the one that was begun, else a new one.
+
+    Raises GrantMissingError.
+    """
+    ensure_registry(connection)
+    try:
+        with connection.transaction():
+            connection.execute(LOCK_REGISTRY)
+            if generation := find_building(connection, projection):
+                return generation
+            return build(connection, projection, _next_number(connection, projection.name))
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise GrantMissingError(connection.info.dbname) from error
 
 
 def ensure_registry(connection: Connection[TupleRow]) -> None:
-    """Make what is missing of the registry; within a transaction, it stays locked to its end."""
-    with connection.transaction():
-        connection.execute(LOCK_REGISTRY)
-        if not has_registry(connection):
-            connection.execute(_bundled("registry"))
+    """Make what is missing of the registry.  Raises GrantMissingError."""
+    if _registry_is_whole(connection):
+        return
+    try:
+        with connection.transaction():
+            connection.execute(LOCK_REGISTRY)
+            if not _registry_is_whole(connection):
+                connection.execute(_bundled("registry"))
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise GrantMissingError(connection.info.dbname) from error
 
 
 def skipped_positions(connection: Connection[TupleRow], projection: Projection) -> frozenset[int]:
@@ -165,31 +233,61 @@ def build(connection: Connection[TupleRow], projection: Projection, number: int)
     return Generation(*row)
 
 
-def promote(connection: Connection[TupleRow], projection: Projection, number: int) -> Generation:
-    """Point readers at a generation, in one transaction: they see the old one or the new one.
+def add_indexes(
+    connection: Connection[TupleRow], projection: Projection, generation: Generation
+) -> None:
+    """Make what only readers need, where it is missing, and have the tables analysed."""
+    schema = Identifier(generation.schema)
+    with connection.transaction():
+        connection.execute(CONFIGURE_INDEXING, {"memory": INDEX_MEMORY})
+        connection.execute(SQL(_bundled(f"{projection.name}_indexes")).format(schema=schema))
+        for table in views.tables_of(connection, generation.schema):
+            name = Identifier(generation.schema, table)
+            connection.execute(SQL("ANALYZE {}").format(name))
 
-    Raises GenerationNotFoundError.
+
+class Switch:
+    """What it takes to have readers see a generation instead of the live one, made ready.
+
+    It is made and used in one transaction that holds LOCK_REGISTRY.
+    """
+
+    def __init__(self, connection: Connection[TupleRow], generation: Generation) -> None:
+        self.replaced = find_live(connection, generation.name)
+        self._connection = connection
+        self._generation = generation
+        self._moves = views.plan(
+            connection, generation.name, generation.schema, self.replaced and self.replaced.schema
+        )
+
+    def make(self) -> None:
+        """Have readers see it.  Raises ViewInUseError."""
+        self._connection.execute(UPDATE_REPLACED, {"name": self._generation.name})
+        self._connection.execute(UPDATE_PROMOTED, {"id": self._generation.id})
+        if self.replaced is not None:
+            self._announce(self.replaced, announced=False)
+        self._announce(self._generation, announced=True)
+        # Last, for readers wait from here on.
+        views.move(self._connection, self._moves)
+        self._connection.execute(NOTIFY_GENERATIONS)
+
+    def _announce(self, generation: Generation, *, announced: bool) -> None:
+        statement = SQL(ANNOUNCE).format(schema=Identifier(generation.schema))
+        self._connection.execute(statement, {"announced": announced})
+
+
+def retire(connection: Connection[TupleRow], generation: Generation) -> None:
+    """Drop a generation that is not live, with all that is in it.
+
+    Raises GenerationLiveError.
     """
     with connection.transaction():
-        connection.execute(
-            "SELECT set_config('lock_timeout', %(limit)s, true)",
-            {"limit": f"{PROMOTE_LOCK_SECONDS_MAX}s"},
-        )
-        where = {"name": projection.name, "number": number}
-        row = connection.execute(SELECT_GENERATION, where).fetchone()
-        if row is None:
-            raise GenerationNotFoundError(projection.name, number)
-        generation = Generation(*row)
-        replaced = connection.execute(UPDATE_REPLACED, {"name": projection.name}).fetchall()
-        for schema, state in replaced:
-            if state == "kept":
-                _announce(connection, schema, announced=False)
-        connection.execute(UPDATE_PROMOTED, {"id": generation.id})
-        _announce(connection, generation.schema, announced=True)
-        for table in projection.tables:
-            _point_view(connection, table, generation.schema, table)
-        _point_view(connection, f"{projection.name}_checkpoint", generation.schema, "checkpoint")
-    return generation._replace(state="live")
+        retired = connection.execute(UPDATE_RETIRED, {"id": generation.id})
+        if retired.rowcount != 1:
+            raise GenerationLiveError(generation.name, generation.number)
+        schema = Identifier(generation.schema)
+        connection.execute(SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(schema))
+        connection.execute(NOTIFY_GENERATIONS)
 
 
 def take_lead(connection: Connection[TupleRow], generation: Generation) -> bool:
@@ -206,38 +304,27 @@ def take_lead(connection: Connection[TupleRow], generation: Generation) -> bool:
 def _build_live(connection: Connection[TupleRow], projection: Projection) -> Generation:
     try:
         with connection.transaction():
-            ensure_registry(connection)
+            connection.execute(LOCK_REGISTRY)
             if generation := find_live(connection, projection.name):
                 return generation
             number = _next_number(connection, projection.name)
-            build(connection, projection, number)
-            return promote(connection, projection, number)
+            generation = build(connection, projection, number)
+            add_indexes(connection, projection, generation)
+            Switch(connection, generation).make()
+            return generation._replace(state="live")
     except psycopg.errors.InsufficientPrivilege as error:
         raise GrantMissingError(connection.info.dbname) from error
+
+
+def _registry_is_whole(connection: Connection[TupleRow]) -> bool:
+    row = connection.execute(REGISTRY_IS_WHOLE).fetchone()
+    return row is not None and row[0]
 
 
 def _next_number(connection: Connection[TupleRow], name: str) -> int:
     row = connection.execute(SELECT_NEXT_NUMBER, {"name": name}).fetchone()
     assert row is not None
     return row[0]
-
-
-def _announce(connection: Connection[TupleRow], schema: str, *, announced: bool) -> None:
-    connection.execute(SQL(ANNOUNCE).format(schema=Identifier(schema)), {"announced": announced})
-
-
-def _point_view(connection: Connection[TupleRow], view: str, schema: str, table: str) -> None:
-    # Named columns: a prepared `SELECT *` breaks for good when the next generation has others.
-    found = connection.execute(SELECT_COLUMNS, {"schema": schema, "table": table}).fetchall()
-    columns = SQL(", ").join(Identifier(name) for (name,) in found)
-    names = {"view": Identifier(view), "schema": Identifier(schema), "table": Identifier(table)}
-    connection.execute(SQL("DROP VIEW IF EXISTS live.{view}").format(**names))
-    connection.execute(
-        SQL("CREATE VIEW live.{view} AS SELECT {columns} FROM {schema}.{table}").format(
-            columns=columns, **names
-        )
-    )
-    connection.execute(SQL("GRANT SELECT ON live.{view} TO thought_ledger_reader").format(**names))
 
 
 def _bundled(name: str) -> LiteralString:

@@ -13,7 +13,7 @@ from ledger.database import Connector
 from ledger.limits import recordable_name
 from ledger.reader import Reader
 from projections.live import LiveConnections
-from projections.queries import SELECT_LAG
+from projections.status import SELECT_LAG
 from projections.terms import Terms
 from projections.thoughts import Thoughts
 

@@ -52,6 +52,14 @@ class Projection(Protocol):
         """The tables readers see, under the same names, in schema ``live``."""
         ...
 
+    @property
+    def rest_seconds(self) -> float:
+        """How long a worker that has caught up rests after a batch, to take more at once.
+
+        Each process has one interpreter: what costs much must not keep the others waiting.
+        """
+        ...
+
     def changes(self, batch: Sequence[Recorded]) -> Iterable[Change]:
         """What *batch*, the next events of the whole log, does to the tables.
 

@@ -18,7 +18,6 @@ from projections.generations import (
     LOCK_REGISTRY,
     Generation,
     ensure_registry,
-    has_registry,
 )
 from projections.parked import Parked, generations, parked_chains, parked_in
 from projections.projection import Projection
@@ -30,9 +29,15 @@ LOCK_ATTEMPTS_MAX = 20
 # Chains in one transaction when all are retried: each transaction fences the leader once.
 CHAINS_AT_ONCE_MAX = 100
 
-# Of a chain's size the planner knows as little as the worker's does (see ``worker.CONFIGURE``).
+# A command that is stopped must not keep the leader waiting for ever.
+SILENCE_SECONDS_MAX = 30
+
+# The plans are made as the worker has them made (see ``projections.session``); but what an operator
+# decided to skip is on disk when the command says so.
 CONFIGURE = """
     SELECT set_config('lock_timeout', %(lock_timeout)s, true),
+           set_config('idle_in_transaction_session_timeout', %(silence)s, true),
+           set_config('synchronous_commit', 'on', true),
            set_config('plan_cache_mode', 'force_custom_plan', true),
            set_config('jit', 'off', true)
 """
@@ -135,12 +140,17 @@ def skip(
 def _patiently(
     connection: Connection[TupleRow], projection: Projection, work: Callable[[], _T]
 ) -> _T:
-    if not has_registry(connection):
-        ensure_registry(connection)
+    ensure_registry(connection)
     for _ in range(LOCK_ATTEMPTS_MAX):
         try:
             with connection.transaction():
-                connection.execute(CONFIGURE, {"lock_timeout": f"{LOCK_SECONDS_MAX * 1000:.0f}ms"})
+                connection.execute(
+                    CONFIGURE,
+                    {
+                        "lock_timeout": f"{LOCK_SECONDS_MAX * 1000:.0f}ms",
+                        "silence": f"{SILENCE_SECONDS_MAX}s",
+                    },
+                )
                 return work()
         except CONFLICTS:
             continue
@@ -194,6 +204,9 @@ def _refusal(
     for generation in generations(connection, projection.name):
         if parked_in(connection, generation, [chain_id]):
             return ProjectionVersionError(
-                generation.schema, generation.projection_version, projection.version
+                generation.schema,
+                built_version=generation.projection_version,
+                version=projection.version,
+                projection_name=projection.name,
             )
     return NotParkedError(projection.name, chain_id)

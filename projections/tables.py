@@ -1,6 +1,7 @@
 """The tables of one generation: the changes of a projection, made on one connection."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, LiteralString
 
 import psycopg
@@ -38,23 +39,19 @@ class Tables:
         self._schema = schema
         self._statements: dict[str, bytes] = {}
 
-    def change(self, events: Sequence[Recorded]) -> None:
-        """Do what the projection makes of *events*, in the transaction of the caller.
+    def decide(self, events: Sequence[Recorded]) -> Sequence[Change]:
+        """What the projection makes of *events*.  Raises PoisonError."""
+        with _watching():
+            return list(self._projection.changes(events)) if events else []
+
+    def make(self, changes: Sequence[Change]) -> None:
+        """Do it, in the transaction of the caller.
 
         Raises PoisonError, and psycopg.Error when the database is at fault.
         """
-        if not events:
-            return
-        try:
-            for change in self._projection.changes(events):
-                self._make(change)
-        except MemoryError:
-            raise  # of this process, which may have enough another time
-        # The one place for it: whatever a projection does wrong must end up parked and be seen.
-        except Exception as error:
-            if blames_database(error):
-                raise
-            raise PoisonError(error) from error
+        with _watching():
+            for change in changes:
+                self._make_one(change)
 
     def run(self, statement: LiteralString, parameters: Any = None) -> psycopg.Cursor[TupleRow]:
         """Run a statement in which ``{schema}`` stands for the generation's."""
@@ -65,7 +62,7 @@ class Tables:
             self._statements[statement] = compiled
         return self._connection.execute(compiled, parameters, prepare=True)
 
-    def _make(self, change: Change) -> None:
+    def _make_one(self, change: Change) -> None:
         if not isinstance(change, Copy):
             self.run(change.statement, change.parameters)
             return
@@ -86,6 +83,20 @@ class Tables:
             compiled = statement.as_bytes(self._connection)
             self._statements[change.table] = compiled
         return compiled
+
+
+@contextmanager
+def _watching() -> Generator[None]:
+    """Raise PoisonError for whatever is not the fault of the database or of this process."""
+    try:
+        yield
+    except MemoryError:
+        raise  # it may have enough another time
+    # The one place for it: whatever a projection does wrong must end up parked and be seen.
+    except Exception as error:
+        if blames_database(error):
+            raise
+        raise PoisonError(error) from error
 
 
 def described(error: Exception) -> str:

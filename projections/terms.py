@@ -58,6 +58,7 @@ class Terms:
     name = "terms"
     version = 2
     tables = ("term_texts", "terms", "term_totals")
+    rest_seconds = 0.03
 
     def changes(self, batch: Sequence[Recorded]) -> Iterator[Change]:
         said = _Said()

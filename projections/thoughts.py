@@ -88,6 +88,7 @@ class Thoughts:
     name = "thoughts"
     version = 2
     tables = ("thought_chains", "thoughts", "memories")
+    rest_seconds = 0.0
 
     def changes(self, batch: Sequence[Recorded]) -> Iterator[Change]:
         chains, thoughts = ChainRows(), _ThoughtRows()

@@ -95,7 +95,7 @@ class Unparking:
             return 0, None
         try:
             with self._connection.transaction():
-                self._tables.change([decode(*row) for row in rows])
+                self._tables.make(self._tables.decide([decode(*row) for row in rows]))
         except (PoisonError, *UNREADABLE) as error:
             if len(rows) == 1:
                 return 0, (rows[0], error.error if isinstance(error, PoisonError) else error)

@@ -1,10 +1,9 @@
-"""The engine: catch up, then follow the log; one worker leads, the others stand by.
+"""The engine: one worker leads a generation, catches it up and follows the log; others stand by.
 
-A worker that leads has two connections, one that holds the lead and writes, and one that listens;
-a worker that stands by has one.
+A worker has one connection, which holds the lead and writes.
 """
 
-import selectors
+import threading
 import time
 from collections.abc import Callable
 
@@ -14,28 +13,29 @@ from psycopg.rows import TupleRow
 
 from ledger import log
 from ledger.database import Connector, DatabaseUnavailableError
+from projections import generations
 from projections.errors import FencedError
 from projections.faults import blames_database
-from projections.follower import Follower
+from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation, ensure_live, take_lead
 from projections.projection import Projection
+from projections.session import session
 from projections.stopping import Stop
 from projections.wait import wait_for
 
-# In case a notification is lost; also how long at most a dead listener goes unnoticed.
+# In case it is not woken; also how often at least a leader is heard of by its server.
 POLL_SECONDS = 1.0
 FINISH_SECONDS_MAX = 0.2
 BACKOFF_SECONDS_MIN = 0.05
 BACKOFF_SECONDS_MAX = 1.0
 
-# Rows and position live or die together, so losing the last few to a crash costs only their
-# repetition.  Every plan is made for the sizes of now: one made on empty tables decays.  And none
-# is compiled: the guess at the size of a recursion is far over the threshold, its size is not.
-CONFIGURE = """
-    SELECT set_config('synchronous_commit', 'off', false),
-           set_config('plan_cache_mode', 'force_custom_plan', false),
-           set_config('jit', 'off', false)
-"""
+# The generation's schema may have been dropped; a new look tells.
+SCHEMA_GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
+ENDED_FOR_SILENCE = (
+    psycopg.errors.IdleSessionTimeout,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+    psycopg.errors.QueryCanceled,
+)
 
 
 def catch_up(connector: Connector, projection: Projection, timeout_seconds: float) -> bool:
@@ -44,8 +44,7 @@ def catch_up(connector: Connector, projection: Projection, timeout_seconds: floa
     False when a worker leads it and is not there in time.  *connector* is of role PROJECTOR.
     Raises ProjectionVersionError.
     """
-    with connector.connect() as connection:
-        connection.execute(CONFIGURE)
+    with session(connector) as connection:
         generation = ensure_live(connection, projection)
         head = log.head(connection)
         if wait_for(connection, projection.name, head, 0):
@@ -60,13 +59,15 @@ def catch_up(connector: Connector, projection: Projection, timeout_seconds: floa
 
 
 class Worker:
-    """Follows the log for one projection, through lost connections, until it is stopped."""
+    """Keeps one generation up, through lost connections, until it is stopped or that is gone."""
 
     def __init__(
         self,
         connector: Connector,
         projection: Projection,
+        generation: Generation,
         stop: Stop,
+        *,
         say: Callable[[str], None] = lambda _: None,
         note: Callable[[str], None] | None = None,
     ) -> None:
@@ -77,21 +78,26 @@ class Worker:
         """
         self._connector = connector
         self._projection = projection
+        self._generation = generation
         self._say = say
         self._note = note or say
         self._stop = stop
+        self._woken = threading.Event()
+        self._limit = BATCH_EVENTS_MAX
         self._pause_seconds = BACKOFF_SECONDS_MIN
         self._failure: str | None = None
 
-    def run(self) -> None:
-        """Lead or stand by; ends half a second after *stop* is set, with the batch in hand done.
+    def wake(self) -> None:
+        """Tell it, from another thread, that something was recorded or that it shall stop."""
+        self._woken.set()
 
-        Raises ProjectionVersionError.
-        """
+    def run(self) -> None:
+        """Lead or stand by; ends half a second after *stop* is set, with the batch in hand done."""
         while not self._stop.is_set():
             try:
-                with self._connector.connect() as connection:
-                    self._serve(connection)
+                with session(self._connector) as connection:
+                    if not self._serve(connection):
+                        return
             except FencedError as error:
                 self._say(f"{error}; starting again")
             except DatabaseUnavailableError as error:
@@ -99,56 +105,67 @@ class Worker:
             except psycopg.Error as error:
                 if not blames_database(error):
                     raise
+                if isinstance(error, ENDED_FOR_SILENCE):
+                    # Or else a machine too slow for a batch would never come on.
+                    self._limit = max(self._limit // 2, 1)
                 self._back_off(error)
 
-    def _serve(self, connection: Connection[TupleRow]) -> None:
-        connection.execute(CONFIGURE)
-        generation = ensure_live(connection, self._projection)
-        if not self._stand_by(connection, generation):
-            return
-        follower = Follower(connection, self._projection, generation, self._say)
+    def _serve(self, connection: Connection[TupleRow]) -> bool:
+        """Lead or stand by on a connection until told to stop; False when there is nothing to."""
+        if not self._is_there(connection):
+            return False
+        if not self._stand_by(connection):
+            return True
+        follower = Follower(connection, self._projection, self._generation, self._say)
         follower.lead()
-        with self._connector.connect() as listener:
-            # Before the first read, so that nothing is recorded between the two unheard.
-            listener.execute(log.LISTEN_TO_APPENDS)
-            self._note(f"leads {generation.schema} from position {follower.position}")
-            self._follow(follower, listener)
+        self._note(f"leads {self._generation.schema} from position {follower.position}")
+        self._follow(follower)
+        return True
 
-    def _stand_by(self, connection: Connection[TupleRow], generation: Generation) -> bool:
+    def _is_there(self, connection: Connection[TupleRow]) -> bool:
+        known = generations.followed(connection, self._projection)
+        return any(found.id == self._generation.id for found in known)
+
+    def _stand_by(self, connection: Connection[TupleRow]) -> bool:
         """Wait for the lead; False when told to stop meanwhile."""
         said = False
         while not self._stop.is_set():
-            if take_lead(connection, generation):
+            if take_lead(connection, self._generation):
                 return True
             if not said:
-                self._note(f"stands by for {generation.schema}, which another worker leads")
+                self._note(f"stands by for {self._generation.schema}, which another worker leads")
                 said = True
         return False
 
-    def _follow(self, follower: Follower, listener: Connection[TupleRow]) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(listener, selectors.EVENT_READ)
-            selector.register(self._stop, selectors.EVENT_READ)
-            while not self._stop.is_set():
-                while follower.step() and not self._stop.is_set():
-                    pass
-                self._pause_seconds, self._failure = BACKOFF_SECONDS_MIN, None
-                if not selector.select(POLL_SECONDS):
-                    follower.check()
-                for _ in listener.notifies(timeout=0):
-                    pass
+    def _follow(self, follower: Follower) -> None:
+        while not self._stop.is_set():
+            # Before the first read, so that nothing is recorded between the two unheard.
+            self._woken.clear()
+            self._catch_up(follower)
+            self._pause_seconds, self._failure = BACKOFF_SECONDS_MIN, None
+            if not self._stop.is_set() and not self._woken.wait(POLL_SECONDS):
+                follower.check()
         # What was recorded last is seen by readers as well, if it is not too much.
         deadline = time.monotonic() + FINISH_SECONDS_MAX
         while time.monotonic() < deadline and follower.step():
             pass
+
+    def _catch_up(self, follower: Follower) -> None:
+        while (applied := follower.step(self._limit)) and not self._stop.is_set():
+            # After a while without trouble it takes as much at once as before.
+            self._limit = min(self._limit + 1, BATCH_EVENTS_MAX)
+            if applied < self._limit and self._projection.rest_seconds:
+                self._stop.wait(self._projection.rest_seconds)
 
     def _back_off(self, error: Exception) -> None:
         if self._stop.is_set():
             return
         reason = str(error).strip().partition("\n")[0]
         if reason != self._failure:
+            # Said when it comes a second time, if it may be that the generation is gone.
+            if self._failure is not None or not isinstance(error, SCHEMA_GONE):
+                self._say(f"the database failed ({reason}); trying again")
             self._failure = reason
-            self._say(f"the database failed ({reason}); trying again")
         self._stop.wait(self._pause_seconds)
         self._pause_seconds = min(2 * self._pause_seconds, BACKOFF_SECONDS_MAX)
         self._connector.revive()

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -29,9 +29,9 @@ from ledger.settings import Settings
 from ledger.thought import Thought
 from projections.follower import Follower
 from projections.generations import ensure_live, take_lead
+from projections.session import configure
 from projections.thoughts import COLUMNS, Thoughts
 from projections.wait import PositionWaiter, wait_for
-from projections.worker import CONFIGURE
 
 BACKLOG_EVENTS = 100_000
 THOUGHT_CHARACTERS = 300
@@ -44,10 +44,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def main() -> None:
     """Run all of it on a server of its own, in a directory that is thrown away."""
     for mixed in (False, True):
-        with _database() as database:
+        with database_of_its_own() as database:
             _print_rates(database, mixed=mixed)
     for per_second, tasks in LOADS:
-        with _database() as database, _worker(database):
+        with database_of_its_own() as database, worker_process(database):
             asyncio.run(_print_lag(database, per_second, tasks))
 
 
@@ -56,9 +56,9 @@ def main() -> None:
 
 def _print_rates(database: Database, *, mixed: bool) -> None:
     with closing(psycopg.connect(database.conninfo(Role.WRITER), autocommit=True)) as writer:
-        _fill(writer, mixed=mixed)
+        fill(writer, mixed=mixed)
     with closing(database.connector(Role.PROJECTOR).connect()) as connection:
-        connection.execute(CONFIGURE)
+        configure(connection)
         generation = ensure_live(connection, Thoughts())
         assert take_lead(connection, generation)
         follower = Follower(connection, Thoughts(), generation)
@@ -67,13 +67,16 @@ def _print_rates(database: Database, *, mixed: bool) -> None:
         while follower.step():
             pass
         applied = BACKLOG_EVENTS / (time.perf_counter() - start)
-        rows, copied = _copy_again(connection, generation.schema)
+        rows, seconds = copy_again(connection, generation.schema, "thoughts", COLUMNS)
     kind = "thoughts with chain events" if mixed else "thoughts"
     print(f"backlog of {BACKLOG_EVENTS:,} events, {kind}: {applied:,.0f} events/s into the read")
-    print(f"  models; COPY of the {rows:,} thoughts into an equal table: {copied:,.0f} rows/s")
+    print(
+        f"  models; COPY of the {rows:,} thoughts into an equal table: {rows / seconds:,.0f} rows/s"
+    )
 
 
-def _fill(writer: Connection[TupleRow], *, mixed: bool) -> None:
+def fill(writer: Connection[TupleRow], *, mixed: bool) -> None:
+    """Write BACKLOG_EVENTS events straight into the log."""
     statement = """
         COPY ledger.events (
             originator_id, originator_version, topic, state, recorded_at, actor
@@ -109,12 +112,12 @@ def _events(*, mixed: bool) -> Iterator[ChainEvent]:
             chain.pause()
             chain.resume()
         chain.add_thought(
-            uuid4(), _thought(chain.thought_count + 1, revises=mixed and round_ % 7 == 6)
+            uuid4(), new_thought(chain.thought_count + 1, revises=mixed and round_ % 7 == 6)
         )
         yield from chain.collect()
 
 
-def _thought(number: int, *, revises: bool = False) -> Thought:
+def new_thought(number: int, *, revises: bool = False) -> Thought:
     return Thought(
         text=f"{number} because ".ljust(THOUGHT_CHARACTERS, "x"),
         thought_number=number,
@@ -125,26 +128,24 @@ def _thought(number: int, *, revises: bool = False) -> Thought:
     )
 
 
-def _copy_again(connection: Connection[TupleRow], schema: str) -> tuple[int, float]:
+def copy_again(
+    connection: Connection[TupleRow], schema: str, table: str, columns: Mapping[str, str]
+) -> tuple[int, float]:
+    """COPY the rows of a table into an equal one; how many rows, in how many seconds."""
     names = {
-        "schema": sql.Identifier(schema),
-        "columns": sql.SQL(", ").join(map(sql.Identifier, COLUMNS)),
+        "table": sql.Identifier(schema, table),
+        "equal": sql.Identifier(schema, f"{table}_again"),
+        "columns": sql.SQL(", ").join(map(sql.Identifier, columns)),
     }
-    rows = connection.execute(
-        sql.SQL("SELECT {columns} FROM {schema}.thoughts ORDER BY position").format(**names)
-    ).fetchall()
-    connection.execute(
-        sql.SQL("CREATE TABLE {schema}.equal (LIKE {schema}.thoughts INCLUDING ALL)").format(
-            **names
-        )
-    )
-    statement = sql.SQL("COPY {schema}.equal ({columns}) FROM STDIN (FORMAT binary)")
+    rows = connection.execute(sql.SQL("SELECT {columns} FROM {table}").format(**names)).fetchall()
+    connection.execute(sql.SQL("CREATE TABLE {equal} (LIKE {table} INCLUDING ALL)").format(**names))
+    statement = sql.SQL("COPY {equal} ({columns}) FROM STDIN (FORMAT binary)")
     start = time.perf_counter()
     with connection.cursor() as cursor, cursor.copy(statement.format(**names)) as copy:
-        copy.set_types(list(COLUMNS.values()))
+        copy.set_types(list(columns.values()))
         for row in rows:
             copy.write_row(row)
-    return len(rows), len(rows) / (time.perf_counter() - start)
+    return len(rows), time.perf_counter() - start
 
 
 # -- Lag ------------------------------------------------------------------------------------------
@@ -173,11 +174,11 @@ async def _think(
 ) -> None:
     context = Context(actor="bench")
     start = time.perf_counter() + 0.5 + delay
-    receipt = await ledger.begin_thinking(context, None, _thought(1), lambda _: {})
+    receipt = await ledger.begin_thinking(context, None, new_thought(1), lambda _: {})
     seen: set[asyncio.Task[None]] = set()
     for turn in range(int(LAG_SECONDS / period)):
         await asyncio.sleep(start + turn * period - time.perf_counter())
-        receipt = await ledger.think(context, receipt.chain_id, _thought(turn + 2), lambda _: {})
+        receipt = await ledger.think(context, receipt.chain_id, new_thought(turn + 2), lambda _: {})
         acknowledged = time.perf_counter()
         seen.add(asyncio.create_task(_see(waiter, receipt.position or 0, acknowledged, lags)))
     await asyncio.gather(*seen)
@@ -195,7 +196,8 @@ async def _see(
 
 
 @contextmanager
-def _database() -> Generator[Database]:
+def database_of_its_own() -> Generator[Database]:
+    """An embedded server in a directory that is thrown away."""
     with (
         tempfile.TemporaryDirectory(prefix="tl-bench-", ignore_cleanup_errors=True) as data_dir,
         Database(Settings(data_dir=Path(data_dir))) as database,
@@ -204,7 +206,8 @@ def _database() -> Generator[Database]:
 
 
 @contextmanager
-def _worker(database: Database) -> Generator[None]:
+def worker_process(database: Database) -> Generator[None]:
+    """A worker for all read models, once they are there."""
     assert database.embedded is not None
     command = [sys.executable, "-m", "projections", "run", "--until-eof"]
     url = f"--database-url={database.embedded.conninfo()}"

@@ -27,7 +27,7 @@ from projections.generations import ensure_live, take_lead
 from projections.live import LiveConnections
 from projections.projection import Projection
 from projections.search import ChainSearch, RelatedFilter
-from projections.worker import CONFIGURE
+from projections.session import configure
 
 WORDS = 30_000
 WORDS_A_THOUGHT = 50
@@ -54,7 +54,7 @@ def main() -> None:
 
 def _print_rate(database: Database, projection: Projection, size: int) -> None:
     with closing(database.connector(Role.PROJECTOR).connect()) as connection:
-        connection.execute(CONFIGURE)
+        configure(connection)
         generation = ensure_live(connection, projection)
         assert take_lead(connection, generation)
         follower = Follower(connection, projection, generation)

@@ -2,7 +2,9 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from projections.status import GenerationStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -28,9 +30,15 @@ class Metrics:
         """A request was turned away before it reached a tool."""
         self._refused[status] += 1
 
-    def render(self, *, appends: int | None, position: int | None) -> str:
+    def render(
+        self,
+        *,
+        appends: int | None,
+        position: int | None,
+        generations: Sequence[GenerationStatus] = (),
+    ) -> str:
         """Everything, and what is known of the log; None when the database does not answer."""
-        return "".join(self._families(appends, position))
+        return "".join((*self._families(appends, position), *_read_models(generations)))
 
     def _families(self, appends: int | None, position: int | None) -> Iterator[str]:
         yield _family("up", "gauge", "Whether this server runs.", [({}, 1)])
@@ -77,6 +85,27 @@ class Metrics:
         return "".join(lines)
 
 
+def _read_models(generations: Sequence[GenerationStatus]) -> Iterator[str]:
+    def family(name: str, text: str, value: Callable[[GenerationStatus], float]) -> str:
+        samples = ((_labels(row), value(row)) for row in generations)
+        return _family(f"read_model_{name}", "gauge", text, samples)
+
+    yield family("position", "How far of the log a generation is.", lambda row: row.position)
+    yield family("lag_events", "Events it has yet to apply.", lambda row: row.lag_events)
+    yield family("lag_seconds", "The age of the oldest of them.", lambda row: row.lag_seconds)
+    yield family("parked_chains", "Chains it had to leave out.", lambda row: row.parked)
+    yield family("led", "Whether a worker keeps it up.", lambda row: row.leader_pid is not None)
+
+
+def _labels(row: GenerationStatus) -> Mapping[str, str]:
+    return {
+        "read_model": row.name,
+        "generation": str(row.generation),
+        "state": row.state,
+        "version": str(row.projection_version),
+    }
+
+
 def _family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> str:
     full = f"thought_ledger_{name}"
     lines = "".join(_line(full, labels, value) for labels, value in samples)
@@ -85,7 +114,8 @@ def _family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> str:
 
 def _line(name: str, labels: Mapping[str, str], value: float) -> str:
     written = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels.items())
-    return f"{name}{{{written}}} {value}\n" if written else f"{name} {value}\n"
+    number = int(value) if isinstance(value, bool) else value
+    return f"{name}{{{written}}} {number}\n" if written else f"{name} {number}\n"
 
 
 def _escaped(text: str) -> str:

@@ -1,6 +1,8 @@
 """The routes beside MCP: whether the process lives, whether the database answers, the numbers."""
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -12,17 +14,41 @@ from mcp_server.source import LedgerSource
 from mcp_server.web.metrics import CONTENT_TYPE, Metrics
 from mcp_server.web.options import HEALTHZ, METRICS, READYZ
 from mcp_server.web.strangers import for_strangers
+from projections.status import Look, look_by
 
 PROBE_SECONDS_MAX = 2.0
+_T = TypeVar("_T")
+
+
+class _Question(Generic[_T]):
+    """Asked once at a time, however often somebody wants to know, and never waited for long."""
+
+    def __init__(self, ask: Callable[[], Coroutine[Any, Any, _T]]) -> None:
+        self._ask = ask
+        self._asking: asyncio.Task[_T] | None = None
+
+    async def answer(self) -> _T:
+        """Raises TimeoutError and what the question raises."""
+        if self._asking is None or self._asking.done():
+            self._asking = asyncio.create_task(self._ask())
+            self._asking.add_done_callback(lambda task: task.cancelled() or task.exception())
+        async with asyncio.timeout(PROBE_SECONDS_MAX):
+            return await asyncio.shield(self._asking)
+
+    async def close(self) -> None:
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.wait([self._asking])
 
 
 class Probes:
-    """Asks the database for its last position, one question at a time, and never waits long."""
+    """Asks the database for its last position and for the read models."""
 
     def __init__(self, source: LedgerSource, metrics: Metrics) -> None:
         self._source = source
         self._metrics = metrics
-        self._asking: asyncio.Task[int] | None = None
+        self._position = _Question(self._ask_position)
+        self._look = _Question(self._ask_look)
 
     def routes(self) -> list[Route]:
         return [
@@ -32,16 +58,15 @@ class Probes:
         ]
 
     async def close(self) -> None:
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.wait([self._asking])
+        await self._position.close()
+        await self._look.close()
 
     async def _healthz(self, _: Request) -> Response:
         return PlainTextResponse("it lives\n")
 
     async def _readyz(self, _: Request) -> Response:
         try:
-            await self._position()
+            await self._position.answer()
         except TimeoutError:
             return PlainTextResponse(
                 f"the database has not answered within {PROBE_SECONDS_MAX:g} seconds\n", 503
@@ -55,19 +80,17 @@ class Probes:
 
     async def _render(self, _: Request) -> Response:
         try:
-            position, appends = await self._position(), (await self._source.get()).appends
+            position, look = await asyncio.gather(self._position.answer(), self._look.answer())
+            appends = (await self._source.get()).appends
         except (TimeoutError, LedgerError, DriverError):
-            position = appends = None
-        text = self._metrics.render(appends=appends, position=position)
+            position = appends = look = None
+        generations = look.generations if look else ()
+        text = self._metrics.render(appends=appends, position=position, generations=generations)
         return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
-    async def _position(self) -> int:
-        # A database that hangs is asked once, however often somebody asks here.
-        if self._asking is None or self._asking.done():
-            self._asking = asyncio.create_task(self._ask())
-            self._asking.add_done_callback(lambda task: task.cancelled() or task.exception())
-        async with asyncio.timeout(PROBE_SECONDS_MAX):
-            return await asyncio.shield(self._asking)
-
-    async def _ask(self) -> int:
+    async def _ask_position(self) -> int:
         return await (await self._source.get()).position()
+
+    async def _ask_look(self) -> Look:
+        await self._source.get()
+        return await asyncio.to_thread(look_by, self._source.reader())

@@ -13,9 +13,6 @@ CREATE TABLE {schema}.term_texts (
     digest     bigint
 );
 
--- An exact text is found however common its terms are.
-CREATE INDEX term_texts_digest_idx ON {schema}.term_texts (digest) WHERE digest IS NOT NULL;
-
 -- Which texts say a term.  One row for 256 positions of the log: a row for each text would be
 -- five times the rows, and a longer one no longer fits its page when it grows.
 CREATE TABLE {schema}.terms (

@@ -1,4 +1,5 @@
 -- The read model of chains and their thoughts.  {schema} is the generation's schema.
+-- Here is what the worker needs from the first event on; thoughts_indexes.sql is for readers only.
 
 CREATE TABLE {schema}.thought_chains (
     id              uuid        PRIMARY KEY,
@@ -77,13 +78,6 @@ CREATE TABLE {schema}.memories (
 -- A chain is read page by page in its order; and no sequence twice.
 CREATE UNIQUE INDEX thoughts_chain_idx ON {schema}.thoughts (chain_id, sequence);
 
--- The same for one branch; thoughts on the trunk, most of all, cost it nothing.
-CREATE INDEX thoughts_branch_idx ON {schema}.thoughts (chain_id, branch_id, sequence)
-    WHERE branch_id IS NOT NULL;
-
 -- What hangs under a thought: the worker marks it when the thought is given up.
 CREATE INDEX thoughts_parent_idx ON {schema}.thoughts (parent_thought_id)
     WHERE parent_thought_id IS NOT NULL;
-
--- From a vector, which belongs to a text, to the memories that say it.
-CREATE INDEX memories_content_idx ON {schema}.memories (content_hash);

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from projections.thoughts import Thoughts
 from tests.acceptance.client import REPOSITORY, Server, clean_environment, thought
 from tests.acceptance.http_server import ACCEPT, LEGACY, MODERN, HttpServer, seconds_of
 from tests.acceptance.product import (
@@ -24,6 +25,7 @@ from tests.acceptance.product import (
     read_log,
     replay,
     run,
+    run_well,
     texts,
 )
 
@@ -443,6 +445,25 @@ def test_the_numbers_count_calls_refusals_and_appends(shared_data_dir):
     assert found['thought_ledger_http_refusals_total{status="421"}'] == 1
     assert found['thought_ledger_call_seconds_count{tool="sequentialthinking"}'] == 3
     assert found['thought_ledger_call_seconds_sum{tool="sequentialthinking"}'] > 0
+
+
+def test_the_numbers_tell_how_far_the_read_models_are(data_dir):
+    with HttpServer(data_dir, "--no-worker") as server, server.client() as client:
+        client.think(thought("one"))
+        run_well("chains", data_dir=data_dir)
+        client.think(thought("two"))
+        text = client.get("/metrics").text
+
+    lines = [line for line in text.splitlines() if line.startswith("thought_ledger_read_model")]
+    found = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+    version = Thoughts.version
+    labels = f'{{read_model="thoughts",generation="1",state="live",version="{version}"}}'
+    assert {
+        name: found[f"thought_ledger_read_model_{name}{labels}"]
+        for name in ("position", "lag_events", "parked_chains", "led")
+    } == {"position": 2, "lag_events": 2, "parked_chains": 0, "led": 0}
+    assert found[f"thought_ledger_read_model_lag_seconds{labels}"] > 0
+    assert any('read_model="terms"' in name for name in found)
 
 
 def test_without_a_database_it_lives_and_is_not_ready(data_dir):

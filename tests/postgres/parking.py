@@ -29,6 +29,7 @@ class Buggy:
         self.name = projection.name
         self.version = projection.version
         self.tables = projection.tables
+        self.rest_seconds = projection.rest_seconds
 
     def fail(self, chain_id: UUID, version: int = 1) -> None:
         self._fails_from[chain_id] = version

@@ -18,9 +18,10 @@ from ledger.thought import Thought
 from projections.follower import Follower
 from projections.generations import build, ensure_live, take_lead
 from projections.projection import Projection
+from projections.session import configure
 from projections.stopping import Stop
 from projections.thoughts import Thoughts
-from projections.worker import CONFIGURE, Worker
+from projections.workers import Workers
 
 SECONDS_MAX = 20
 CONTEXT = Context(actor="ada", client="cursor")
@@ -75,7 +76,7 @@ def record_chain(connection, *texts: str) -> ThoughtChain:
 def follow(connection, projection=None, *, number: int | None = None, said=None) -> Follower:
     """Lead a generation on *connection*: the live one, or a new one of that number."""
     projection = projection or Thoughts()
-    connection.execute(CONFIGURE)
+    configure(connection)
     generation = ensure_live(connection, projection)
     if number is not None:
         generation = build(connection, projection, number)
@@ -104,13 +105,13 @@ def tables(connection, schema: str) -> dict[str, list[dict]]:
 
 
 class RunningWorker:
-    """A worker in a thread, and what it says."""
+    """The workers of one read model in a thread, and what they say."""
 
     def __init__(self, connector: Connector, projection: Projection, stop: Stop) -> None:
         self.said: queue.Queue[str] = queue.Queue()
         self.stop = stop
-        self.worker = Worker(connector, projection, stop, self.said.put)
-        self.thread = threading.Thread(target=self.worker.run)
+        workers = Workers(connector, [projection], stop, self.said.put)
+        self.thread = threading.Thread(target=workers.run)
 
     def hear(self, words: str) -> str:
         """The next line it says with *words* in it."""

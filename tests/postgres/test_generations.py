@@ -8,11 +8,12 @@ import pytest
 
 from ledger.database import Role
 from projections.errors import (
+    GenerationLiveError,
     GenerationNotFoundError,
     GrantMissingError,
     ProjectionVersionError,
 )
-from projections.generations import build, ensure_live, promote
+from projections.generations import Switch, begin, build, ensure_live, find, retire
 from projections.thoughts import Thoughts
 from tests.postgres.projecting import catch_up, follow, record_chain, rows
 
@@ -43,14 +44,14 @@ def test_a_generation_of_another_version_of_the_projection_is_refused(projector)
     assert versions == (Thoughts.version, NextThoughts.version)
 
 
-def test_promoting_moves_readers_to_the_other_generation(database, writer, projector, reader):
+def test_what_is_made_live_is_what_readers_see(writer, projector, reader):
     record_chain(writer, "one")
     catch_up(follow(projector))
-    with closing(database.connector(Role.PROJECTOR).connect()) as connection:
-        follow(connection, number=2)
-        assert len(rows(reader, "live", "thoughts")) == 1
+    generation = begin(projector, Thoughts())
+    assert len(rows(reader, "live", "thoughts")) == 1
 
-        promote(connection, Thoughts(), 2)
+    with projector.transaction():
+        Switch(projector, generation).make()
 
     assert rows(reader, "live", "thoughts") == []
     states = {
@@ -64,11 +65,34 @@ def test_promoting_moves_readers_to_the_other_generation(database, writer, proje
     assert announced == [False, True]
 
 
-def test_a_generation_that_is_not_there_cannot_be_promoted(projector):
+def test_a_generation_that_is_not_there_is_not_found(projector):
     ensure_live(projector, Thoughts())
 
     with pytest.raises(GenerationNotFoundError):
-        promote(projector, Thoughts(), 7)
+        find(projector, "thoughts", 7)
+
+
+def test_who_begins_again_goes_on_with_what_was_begun(projector):
+    ensure_live(projector, Thoughts())
+
+    first = begin(projector, Thoughts())
+    of_another_version = begin(projector, NextThoughts())
+
+    assert begin(projector, Thoughts()) == first
+    assert (first.number, of_another_version.number) == (2, 3)
+
+
+def test_what_is_retired_is_gone_and_what_is_live_stays(projector, reader):
+    live = ensure_live(projector, Thoughts())
+    generation = begin(projector, Thoughts())
+
+    retire(projector, generation)
+
+    assert reader.execute("SELECT to_regnamespace('thoughts_g2')").fetchone() == (None,)
+    assert begin(projector, Thoughts()).number == 3
+    with pytest.raises(GenerationLiveError):
+        retire(projector, live)
+    assert rows(reader, "live", "thoughts") == []
 
 
 def test_dropping_the_schema_forgets_rows_and_position(admin, writer, projector, reader):
@@ -107,9 +131,9 @@ def test_readers_may_read_what_is_live_and_change_nothing(projector, reader):
 
 
 def test_columns_of_a_view_are_named_in_the_order_of_the_table(projector, reader):
-    build_and_promote = build(projector, _with_registry(projector), 2)
+    generation = build(projector, _with_registry(projector), 2)
 
-    promote(projector, Thoughts(), build_and_promote.number)
+    Switch(projector, generation).make()
 
     live, table = (
         [column.name for column in reader.execute(f"SELECT * FROM {name} LIMIT 0").description]

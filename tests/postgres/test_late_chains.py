@@ -13,6 +13,9 @@ from tests.postgres.histories import CHAINS_MAX, Histories, steps
 from tests.postgres.parking import Buggy, contents, parked_rows
 from tests.postgres.projecting import catch_up, follow
 
+# Between two of its turns others have theirs.
+IDLE_AS_LONG_AS_IT_TAKES = "SET idle_session_timeout = 0"
+
 
 @pytest.fixture(params=ALL, ids=lambda projection: projection.name)
 def buggy(request):
@@ -22,14 +25,18 @@ def buggy(request):
 @pytest.fixture
 def lived(projector, buggy):
     """Generation 1, which parks what it is told to."""
-    return follow(projector, buggy)
+    leader = follow(projector, buggy)
+    projector.execute(IDLE_AS_LONG_AS_IT_TAKES)
+    return leader
 
 
 @pytest.fixture
 def rebuilt(database, buggy, lived):
     """Generation 2, which never parks anything."""
     with closing(database.connector(Role.PROJECTOR).connect()) as connection:
-        yield follow(connection, buggy._projection, number=2)
+        leader = follow(connection, buggy._projection, number=2)
+        connection.execute(IDLE_AS_LONG_AS_IT_TAKES)
+        yield leader
 
 
 @settings(

@@ -1,13 +1,17 @@
 """What is asked of and about the read models, in Python and on the command line."""
 
 import json
+import os
+import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from projections import queries
+from projections.status import look, with_rates
 from tests.postgres.projecting import catch_up, follow, record, record_chain, running_worker
 from tests.postgres.test_follower import Stumbling
 
@@ -16,7 +20,7 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
 def test_before_anything_is_built_there_are_no_chains_and_no_generations(reader):
     assert queries.chains(reader, every_status=True) == []
-    assert queries.status(reader) == []
+    assert look(reader).generations == []
 
 
 def test_chains_that_can_be_gone_on_with_are_listed_the_latest_moved_first(
@@ -46,7 +50,7 @@ def test_status_says_how_far_behind_a_generation_is_and_who_leads(projector, rea
     catch_up(leader)
     record_chain(writer, "two")
 
-    (found,) = queries.status(reader)
+    (found,) = look(reader).generations
 
     assert (found.name, found.generation, found.state) == ("thoughts", 1, "live")
     assert (found.position, found.head, found.lag_events) == (3, 5, 2)
@@ -61,9 +65,24 @@ def test_status_of_a_read_model_that_is_up_to_date(projector, reader, writer):
     catch_up(leader)
     projector.execute("SELECT pg_advisory_unlock_all()")
 
-    (found,) = queries.status(reader)
+    (found,) = look(reader).generations
 
     assert (found.lag_events, found.lag_seconds, found.leader_pid) == (0, 0.0, None)
+
+
+def test_two_looks_tell_how_fast_it_comes_on_and_how_long_it_will_take(projector, reader, writer):
+    leader = follow(projector)
+    record_chain(writer, *"abcdefghi")
+    before = look(reader)
+    leader.step(5)
+    after = replace(look(reader), at=before.at + 2)
+
+    (found,) = with_rates(before, after)
+
+    assert (found.rate, found.eta_seconds) == (2.5, 2.0)
+    assert found.leader == f"{os.getpid()}@{socket.gethostname()}"
+    (still,) = with_rates(after, replace(after, at=after.at + 2))
+    assert (still.rate, still.eta_seconds) == (0.0, None)
 
 
 def test_the_commands_print_one_json_object_a_line(database, database_url, writer):
@@ -75,8 +94,9 @@ def test_the_commands_print_one_json_object_a_line(database, database_url, write
 
     (line,) = _lines("-m", "mcp_server", "chains", "--json", url=database_url)
     assert set(status) == {
-        *("name", "generation", "state", "position", "head"),
-        *("lag_events", "lag_seconds", "parked", "leader_pid"),
+        *("name", "generation", "state", "projection_version", "position", "head"),
+        *("lag_events", "lag_seconds", "parked", "leader", "leader_pid"),
+        *("updated_at", "rate", "eta_seconds"),
     }
     assert line["id"] == str(chain.id)
     assert set(line) == {"id", "title", "status", "thoughts", "updated_at"}

@@ -16,7 +16,7 @@ import pytest
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
 from ledger.log import head
-from projections.queries import status
+from projections.status import look
 from projections.wait import wait_for
 from tests.postgres.projecting import (
     SECONDS_MAX,
@@ -34,7 +34,7 @@ RUN = [sys.executable, "-m", "projections", "run"]
 
 SELECT_LISTENER = """
     SELECT pid FROM pg_stat_activity
-     WHERE datname = current_database() AND query = 'LISTEN ledger_events'
+     WHERE datname = current_database() AND query = 'LISTEN projection_generations'
 """
 
 
@@ -54,7 +54,7 @@ def test_of_two_workers_one_leads_and_the_other_takes_over(database, admin, writ
         first.hear("leads")
         with running_worker(database) as second:
             second.hear("stands by")
-            (found,) = status(reader)
+            (found,) = look(reader).generations
 
             admin.execute("SELECT pg_terminate_backend(%s)", (found.leader_pid,))
 
@@ -98,12 +98,15 @@ def test_waiting_for_the_lead_holds_back_no_vacuum_for_long(database, admin):
 def test_a_lost_listener_is_made_anew(database, admin, writer, reader):
     with running_worker(database) as worker:
         worker.hear("leads")
-        for (pid,) in admin.execute(SELECT_LISTENER).fetchall():
-            admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
+        (lost,) = admin.execute(SELECT_LISTENER).fetchall()
+        admin.execute("SELECT pg_terminate_backend(%s, 10000)", lost)
 
-        worker.hear("leads")
+        deadline = time.monotonic() + SECONDS_MAX
+        while not (found := admin.execute(SELECT_LISTENER).fetchall()):
+            assert time.monotonic() < deadline
         record_chain(writer, "one")
 
+        assert found != [lost]
         assert wait_for(reader, "thoughts", 2, SECONDS_MAX)
 
 

@@ -11,7 +11,7 @@ from ledger.log import head
 from projections.catalogue import ALL
 from projections.errors import ProjectionError, ProjectionVersionError
 from projections.generations import ensure_live
-from projections.queries import status
+from projections.status import look
 from projections.stopping import Stop
 from projections.terms import Terms
 from projections.thoughts import Thoughts
@@ -91,7 +91,7 @@ def test_what_is_recorded_becomes_visible_in_every_read_model(database, writer, 
         record_chain(writer, "one", "two")
 
         assert all(seen(reader, name) for name in NAMES)
-        generations = status(reader)
+        generations = look(reader).generations
 
     assert [generation.name for generation in generations] == NAMES
     assert len({generation.leader_pid for generation in generations} - {None}) == 2
@@ -106,7 +106,7 @@ def test_a_chain_parked_in_one_is_followed_in_the_other(database, writer, reader
 
         workers.hear("parked chain")
         assert all(seen(reader, name) for name in NAMES)
-        parked = {generation.name: generation.parked for generation in status(reader)}
+        parked = {generation.name: generation.parked for generation in look(reader).generations}
 
     assert parked == {"terms": 1, "thoughts": 0}
     assert len(rows(reader, "live", "thoughts")) == 2
@@ -145,7 +145,9 @@ def test_each_read_model_is_taken_over_by_itself(database, admin, writer, reader
         hear_of_each(first, "leads")
         with running(database) as second:
             hear_of_each(second, "stands by")
-            leaders = {generation.name: generation.leader_pid for generation in status(reader)}
+            leaders = {
+                generation.name: generation.leader_pid for generation in look(reader).generations
+            }
 
             admin.execute("SELECT pg_terminate_backend(%s)", (leaders["terms"],))
 
@@ -153,7 +155,9 @@ def test_each_read_model_is_taken_over_by_itself(database, admin, writer, reader
             hear_of_each(first, "stands by", ["terms"])
             record_chain(writer, "one")
             assert all(seen(reader, name) for name in NAMES)
-            after = {generation.name: generation.leader_pid for generation in status(reader)}
+            after = {
+                generation.name: generation.leader_pid for generation in look(reader).generations
+            }
 
     assert after["thoughts"] == leaders["thoughts"]
     assert after["terms"] not in (leaders["terms"], None)

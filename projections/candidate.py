@@ -1,0 +1,116 @@
+"""A generation beside the live one, led by whoever builds it: brought up, compared, promoted."""
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from ledger import log
+from ledger.database import Connector
+from projections import generations
+from projections.errors import BeingBuiltError
+from projections.follower import Follower
+from projections.generations import Generation
+from projections.projection import Projection
+from projections.session import configure
+
+BUILD_EVENTS_MAX = 2_000
+PACE_SECONDS_MAX = 1.0
+# Nobody waits for a build, so it may take its time over a batch.
+SILENCE_SECONDS_MAX = 60
+
+Phase: TypeAlias = Literal["events", "indexes", "following"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a build has come: *position* of *head* of the log, *events* of them by this run."""
+
+    phase: Phase
+    position: int
+    head: int
+    events: int
+
+
+class Candidate:
+    """One generation, and the connection that leads it."""
+
+    def __init__(
+        self,
+        connection: Connection[TupleRow],
+        projection: Projection,
+        generation: Generation,
+        say: Callable[[str], None],
+    ) -> None:
+        """*say* is told what operators must know, as of parked chains."""
+        self.generation = generation
+        self.connection = connection
+        self._projection = projection
+        self._follower = Follower(connection, projection, generation, say)
+        self._follower.lead()
+
+    @property
+    def position(self) -> int:
+        """What of the log is in it."""
+        return self._follower.position
+
+    def build_up(
+        self,
+        report: Callable[[Progress], None] = lambda _: None,
+        *,
+        events_per_second_max: int | None = None,
+    ) -> int:
+        """Bring it up to the log and make its indexes; the number of events that took.
+
+        Whatever interrupts it, what was done stays, and the next call goes on from there.
+        """
+        events = 0
+        limit = BUILD_EVENTS_MAX
+        if events_per_second_max is not None:
+            limit = min(limit, max(1, int(events_per_second_max * PACE_SECONDS_MAX)))
+        for phase in ("events", "following"):
+            head = log.head(self.connection)
+            report(Progress(phase, self.position, head, events))
+            while self.position < head:
+                start = time.monotonic()
+                applied = self._follower.step(limit, to=head)
+                events += applied
+                report(Progress(phase, self.position, head, events))
+                if events_per_second_max is not None:
+                    pause = start + applied / events_per_second_max - time.monotonic()
+                    time.sleep(max(pause, 0))
+            if phase == "events":
+                report(Progress("indexes", self.position, head, events))
+                generations.add_indexes(self.connection, self._projection, self.generation)
+        return events
+
+    def reach(self, position: int, deadline: float) -> bool:
+        """Come to *position* of the log and no further, before ``time.monotonic()`` says enough."""
+        while self.position < position:
+            if time.monotonic() > deadline or not self._follower.step(to=position):
+                return False
+        return True
+
+
+@contextmanager
+def open_candidate(
+    connector: Connector,
+    projection: Projection,
+    generation: Generation | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Generator[Candidate]:
+    """Lead *generation*, or the one to be built next for this version of the projection.
+
+    Raises BeingBuiltError, ProjectionVersionError, GrantMissingError.
+    """
+    with connector.connect() as connection:
+        configure(connection, silence_seconds_max=SILENCE_SECONDS_MAX)
+        generation = generation or generations.begin(connection, projection)
+        generations.refuse_other_version(generation, projection)
+        if not generations.take_lead(connection, generation):
+            raise BeingBuiltError(generation.schema)
+        yield Candidate(connection, projection, generation, say)

@@ -1,0 +1,183 @@
+"""The operators' commands that fold the log anew: rebuild, check."""
+
+from typing import Annotated
+
+import typer
+
+from ledger.database import Connector, Role
+from ledger.display import printing
+from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
+from projections import operations
+from projections.candidate import open_candidate
+from projections.catalogue import ALL, projection_of
+from projections.cli_generations import SAMPLES_DEFAULT, Name, Samples, tell_promoted
+from projections.cli_progress import BuildProgress
+from projections.cli_words import print_comparison, print_digests, print_json, say, thousands
+from projections.errors import StillMovingError
+from projections.generations import Generation
+from projections.projection import Projection
+from projections.worker import catch_up
+
+CATCH_UP_SECONDS_MAX = 30.0
+NO = 3
+
+Rate = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="EVENTS",
+        help="Apply at most so many a second, to leave the rest to others.",
+        show_default=False,
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's commands to ``thought-ledger projections``."""
+    for command in (rebuild, check):
+        app.command()(command)
+
+
+def rebuild(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="The read models; by default those readers see in another version than this one.",
+            metavar="[NAME]...",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change, and drop it again.")
+    ] = False,
+    promote: Annotated[
+        bool, typer.Option("--promote", help="Switch readers to it when it is built.")
+    ] = False,
+    rate: Rate = None,
+    samples: Samples = SAMPLES_DEFAULT,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Build a new generation of read models beside the live one, while everybody works.
+
+    Readers see it when it is promoted.  Interrupted, the same command goes on where it stopped.
+    """
+    if dry_run and promote:
+        raise typer.BadParameter("--dry-run changes nothing, so there is nothing to --promote")
+    with opened(settings_of(data_dir, database_url)) as database:
+        connector = database.connector(Role.PROJECTOR)
+        chosen = [projection_of(name) for name in names or ()] or [
+            known for known in ALL if not operations.is_current(connector, known)
+        ]
+        if not chosen:
+            say("readers see every read model in this version; name one to rebuild it all the same")
+        for projection in chosen:
+            rebuilding = _Rebuilding(connector, projection, as_json=as_json, rate=rate)
+            with printing():
+                if dry_run:
+                    rebuilding.try_out(samples)
+                else:
+                    rebuilding.run(promote=promote)
+
+
+def check(
+    name: Name,
+    samples: Samples = SAMPLES_DEFAULT,
+    rate: Rate = None,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Prove that a live read model is what the log says: fold it anew and compare the digests.
+
+    Exits 3 when it is not, and shows rows that differ.
+    """
+    projection = projection_of(name)
+    with opened(settings_of(data_dir, database_url)) as database:
+        connector = database.connector(Role.PROJECTOR)
+        catch_up(connector, projection, CATCH_UP_SECONDS_MAX)
+        rebuilding = _Rebuilding(connector, projection, as_json=as_json, rate=rate)
+        with printing():
+            is_equal = rebuilding.verify(samples)
+    if not is_equal:
+        raise typer.Exit(NO)
+
+
+class _Rebuilding:
+    """One read model built beside the live one, from the command line."""
+
+    def __init__(
+        self, connector: Connector, projection: Projection, *, as_json: bool, rate: int | None
+    ) -> None:
+        self._connector = connector
+        self._projection = projection
+        self._name = projection.name
+        self._as_json = as_json
+        self._rate = rate
+
+    def run(self, *, promote: bool) -> None:
+        with open_candidate(self._connector, self._projection, say=say) as candidate:
+            generation = candidate.generation
+            if not self._as_json:
+                print(
+                    f"{self._name}: building {generation.schema} "
+                    f"(version {generation.projection_version}), from position "
+                    f"{thousands(candidate.position)}",
+                    flush=True,
+                )
+            with self._progress() as progress:
+                candidate.build_up(progress.report, events_per_second_max=self._rate)
+            built = progress.summary(generation, candidate.position)
+            if self._as_json:
+                print_json(built)
+            else:
+                print(f"{self._name}: {progress.sentence(candidate.position)}", flush=True)
+            promoted = operations.switch_to(self._connector, candidate) if promote else None
+        if promoted is not None:
+            tell_promoted(self._connector, promoted, as_json=self._as_json)
+        elif not self._as_json:
+            print(
+                f"{self._name}: next, `thought-ledger projections diff {self._name}` shows what "
+                f"would change, `thought-ledger projections promote {self._name}` switches readers"
+            )
+
+    def try_out(self, samples: int) -> None:
+        begun = operations.look(self._connector, self._projection).building
+        with open_candidate(self._connector, self._projection, say=say) as candidate:
+            with self._progress() as progress:
+                candidate.build_up(progress.report, events_per_second_max=self._rate)
+            with operations.compared_to(self._connector, candidate) as comparison:
+                differences = comparison.differences(samples)
+        print_comparison(comparison, differences, as_json=self._as_json)
+        self._drop_unless_begun(begun, candidate.generation)
+
+    def verify(self, samples: int) -> bool:
+        begun = operations.look(self._connector, self._projection).building
+        with open_candidate(self._connector, self._projection, say=say) as candidate:
+            with self._progress() as progress:
+                candidate.build_up(progress.report, events_per_second_max=self._rate)
+            with operations.compared_to(self._connector, candidate) as comparison:
+                if not comparison.is_even:
+                    raise StillMovingError(self._name)
+                digests = [comparison.digests(side) for side in (comparison.live, comparison.other)]
+                is_equal = digests[0] == digests[1]
+                differences = [] if is_equal else comparison.differences(samples)
+        print_digests(comparison, *digests, as_json=self._as_json)
+        if not is_equal:
+            print_comparison(comparison, differences, as_json=self._as_json)
+            say(
+                f"{self._name} is not what the log says; "
+                f"`thought-ledger projections rebuild {self._name} --promote` makes it so"
+            )
+        self._drop_unless_begun(begun, candidate.generation)
+        return is_equal
+
+    def _drop_unless_begun(self, begun: Generation | None, generation: Generation) -> None:
+        if begun is None:
+            operations.retire_generation(self._connector, generation)
+        else:
+            say(f"{generation.schema} was begun before and is still there")
+
+    def _progress(self) -> BuildProgress:
+        return BuildProgress(self._name, quiet=self._as_json)

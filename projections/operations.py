@@ -1,0 +1,181 @@
+"""What an operator does with generations: build beside, compare, switch, go back, drop, check."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+
+from ledger.database import Connector
+from projections import generations
+from projections.candidate import Candidate, Progress, open_candidate
+from projections.comparison import Comparison, compare
+from projections.errors import (
+    BeingBuiltError,
+    GenerationBlockedError,
+    NoLiveGenerationError,
+    NothingToPromoteError,
+    NothingToRollBackError,
+)
+from projections.generations import Generation
+from projections.projection import Projection
+from projections.promotion import Promoted, promote, waiting
+from projections.session import session
+
+RETIRE_LOCK_SECONDS_MAX = 5
+
+Report = Callable[[Progress], None]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The generations of a projection, by what they are for."""
+
+    live: Generation | None
+    building: Generation | None
+    kept: list[Generation]
+
+
+def look(connector: Connector, projection: Projection) -> Listed:
+    """What there is of a projection; ``building`` is of the version of this code."""
+    with session(connector) as connection:
+        listed = generations.listed(connection, projection.name)
+        return Listed(
+            live=next((found for found in listed if found.state == "live"), None),
+            building=generations.find_building(connection, projection),
+            kept=[found for found in listed if found.state == "kept"],
+        )
+
+
+def is_current(connector: Connector, projection: Projection) -> bool:
+    """Whether readers see a generation of this version of the projection."""
+    live = look(connector, projection).live
+    return live is not None and live.projection_version == projection.version
+
+
+def promote_generation(
+    connector: Connector,
+    projection: Projection,
+    *,
+    number: int | None = None,
+    report: Report = lambda _: None,
+    say: Say = lambda _: None,
+) -> Promoted:
+    """Switch readers to the generation that was built last, or to a given one.
+
+    Raises NothingToPromoteError, GenerationNotFoundError, and what ``promote`` raises.
+    """
+    if number is None:
+        generation = look(connector, projection).building
+        if generation is None:
+            raise NothingToPromoteError(projection.name)
+    else:
+        with session(connector) as connection:
+            generation = generations.find(connection, projection.name, number)
+    return _switch(connector, projection, generation, report, say)
+
+
+def roll_back(
+    connector: Connector,
+    projection: Projection,
+    *,
+    report: Report = lambda _: None,
+    say: Say = lambda _: None,
+) -> Promoted:
+    """Switch readers to the generation that was live before.
+
+    Raises NothingToRollBackError, and what ``promote`` raises.
+    """
+    kept = look(connector, projection).kept
+    if not kept:
+        raise NothingToRollBackError(projection.name)
+    return _switch(connector, projection, kept[0], report, say)
+
+
+def switch_to(connector: Connector, candidate: Candidate) -> Promoted:
+    """Switch readers to a generation that is led here."""
+    with session(connector) as connection:
+        return promote(connection, candidate.generation, candidate.reach)
+
+
+def retire_generation(connector: Connector, generation: Generation) -> None:
+    """Drop one that readers do not see.
+
+    Raises GenerationLiveError, BeingBuiltError, GenerationBlockedError.
+    """
+    with session(connector) as connection:
+        if generation.state == "building" and not generations.take_lead(connection, generation):
+            raise BeingBuiltError(generation.schema)
+        limit = f"{RETIRE_LOCK_SECONDS_MAX}s"
+        connection.execute("SELECT set_config('lock_timeout', %(limit)s, false)", {"limit": limit})
+        try:
+            generations.retire(connection, generation)
+        except psycopg.errors.LockNotAvailable as error:
+            raise GenerationBlockedError(generation.schema) from error
+
+
+@contextmanager
+def compared(
+    connector: Connector,
+    projection: Projection,
+    other: Generation,
+    *,
+    report: Report = lambda _: None,
+    say: Say = lambda _: None,
+) -> Generator[Comparison]:
+    """The live generation and another one at one position, if somebody keeps the live one up.
+
+    Raises NoLiveGenerationError, BeingBuiltError.
+    """
+    try:
+        with open_candidate(connector, projection, other, say) as candidate:
+            candidate.build_up(report)
+            with compared_to(connector, candidate) as comparison:
+                yield comparison
+    except BeingBuiltError:
+        if other.state == "building":
+            raise
+        live = _live(connector, other.name)
+        with session(connector) as connection:
+            reach = waiting(connection, other)
+            with compare(connector, live, other, reach) as comparison:
+                yield comparison
+
+
+@contextmanager
+def compared_to(connector: Connector, candidate: Candidate) -> Generator[Comparison]:
+    """The live generation and one that is led here.  Raises NoLiveGenerationError."""
+    live = _live(connector, candidate.generation.name)
+    with compare(connector, live, candidate.generation, candidate.reach) as comparison:
+        yield comparison
+
+
+def _live(connector: Connector, name: str) -> Generation:
+    with session(connector) as connection:
+        live = generations.find_live(connection, name)
+    if live is None:
+        raise NoLiveGenerationError(name)
+    return live
+
+
+def _switch(
+    connector: Connector,
+    projection: Projection,
+    generation: Generation,
+    report: Report,
+    say: Say,
+) -> Promoted:
+    """Lead it if it is of this version and nobody else does; else those who do bring it up."""
+    if generation.projection_version == projection.version:
+        try:
+            with open_candidate(connector, projection, generation, say) as candidate:
+                candidate.build_up(report)
+                return switch_to(connector, candidate)
+        except BeingBuiltError:
+            if generation.state == "building":
+                raise
+    elif generation.state == "building":
+        generations.refuse_other_version(generation, projection)
+    with session(connector) as connection:
+        return promote(connection, generation)
