@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 
 from ledger.errors import LedgerError
+from ledger.said import Said
 
 # What passes by itself, or when somebody sees to it: the work goes on when it does.
 FAULTS = (OSError, psycopg.Error, LedgerError)
@@ -25,7 +26,14 @@ class Outage:
     def say(self, fault: Exception) -> None:
         if not self._is_said:
             reason = (str(fault).splitlines() or [type(fault).__name__])[0]
-            logger.warning("%s has to wait and tries again: %s", self._work, reason)
+            logger.warning(
+                Said(
+                    f"{self._work} has to wait and tries again: {reason}",
+                    event="waits",
+                    work=self._work,
+                    error=reason,
+                )
+            )
         self._is_said = True
 
     def end(self) -> None:
@@ -41,4 +49,4 @@ def in_background(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
 
 def _say_bug(task: asyncio.Task[None]) -> None:
     if not task.cancelled() and (bug := task.exception()) is not None:
-        logger.error("%s ended by a bug", task.get_coro(), exc_info=bug)
+        logger.error(Said(f"{task.get_coro()} ended by a bug", event="bug"), exc_info=bug)

@@ -49,7 +49,7 @@ def replay(
     """
     with (
         opened(settings_of(data_dir, database_url)) as database,
-        database.connector(Role.READER).connect() as connection,
+        database.connector(Role.AUDITOR).connect() as connection,
     ):
         history = log.history(connection, chain, to_version=at or log.VERSION_MAX)
         with printing():

@@ -36,7 +36,8 @@ SELECT_LOGINS = """
       FROM pg_roles
      WHERE rolcanlogin
        AND rolname IN (
-        'thought_ledger_writer', 'thought_ledger_projector', 'thought_ledger_reader'
+        'thought_ledger_writer', 'thought_ledger_projector',
+        'thought_ledger_reader', 'thought_ledger_auditor'
      )
 """
 
@@ -44,7 +45,8 @@ SELECT_LOGINS = """
 ALLOW_LOGIN = """
     ALTER ROLE thought_ledger_writer LOGIN;
     ALTER ROLE thought_ledger_projector LOGIN;
-    ALTER ROLE thought_ledger_reader LOGIN
+    ALTER ROLE thought_ledger_reader LOGIN;
+    ALTER ROLE thought_ledger_auditor LOGIN
 """
 
 
@@ -54,6 +56,7 @@ class Role(StrEnum):
     WRITER = "thought_ledger_writer"
     PROJECTOR = "thought_ledger_projector"
     READER = "thought_ledger_reader"
+    AUDITOR = "thought_ledger_auditor"
 
 
 class DatabaseUnavailableError(LedgerError):
@@ -102,28 +105,26 @@ class Database:
         Raises DatabaseUnavailableError, DatabaseUnfitError, EmbeddedPostgresError and what
         ``migrations.migrate`` raises.
         """
-        self.revive()
-        with connect(self._admin_conninfo()) as connection:
-            _check(connection)
+        with self.reach() as connection:
             try:
                 return [] if self._is_ready(connection) else self._migrate(connection)
             except psycopg.errors.InsufficientPrivilege as error:
-                if 'extension "vector"' in str(error):
-                    raise DatabaseUnfitError(
-                        "this login may not create the extension pgvector; let a superuser run "
-                        "`CREATE EXTENSION vector` in this database, then try again"
-                    ) from error
-                if "grant role" in str(error):
-                    raise DatabaseUnfitError(
-                        "the roles of thought-ledger are in this cluster already, for all its "
-                        "databases, and this login may not grant them; let a superuser run "
-                        "`thought-ledger migrate --database-url URL` once"
-                    ) from error
-                raise DatabaseUnfitError(
-                    f"this login may not read or migrate the database ({_first_line(error)}); "
-                    "let an owner run `thought-ledger migrate --database-url URL` once and "
-                    "`GRANT thought_ledger_writer, thought_ledger_projector` to this login"
-                ) from error
+                raise _privilege_error(error) from error
+
+    def reach(self) -> Connection[TupleRow]:
+        """Start it if it is ours, check it, and connect as its owner, or as the URL says.
+
+        Whether there is a ledger in it is not asked.
+        Raises DatabaseUnavailableError, DatabaseUnfitError, EmbeddedPostgresError.
+        """
+        self.revive()
+        connection = connect(self.owner_conninfo())
+        try:
+            _check(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
     def revive(self) -> None:
         """Start the embedded server if it does not run; nothing for a database elsewhere."""
@@ -146,6 +147,11 @@ class Database:
             options=f"{options} -c role={role.value}".strip(),
         )
 
+    def owner_conninfo(self) -> str:
+        """How to connect as the embedded superuser, or as whoever the URL logs in as."""
+        conninfo = self._url if self.embedded is None else self.embedded.conninfo()
+        return make_conninfo(conninfo, **OUR_WORDS)
+
     def connector(self, role: Role) -> "Connector":
         return Connector(self.conninfo(role), self.revive)
 
@@ -165,10 +171,6 @@ class Database:
             if self.embedded is not None:
                 connection.execute(ALLOW_LOGIN)
         return applied
-
-    def _admin_conninfo(self) -> str:
-        conninfo = self._url if self.embedded is None else self.embedded.conninfo()
-        return make_conninfo(conninfo, **OUR_WORDS)
 
     def __enter__(self) -> Self:
         try:
@@ -263,6 +265,25 @@ def _check(connection: Connection[TupleRow]) -> None:
             f"the database has pgvector {pgvector}; thought-ledger needs 0.8.4 or newer: "
             "install it and run `ALTER EXTENSION vector UPDATE`"
         )
+
+
+def _privilege_error(error: psycopg.errors.InsufficientPrivilege) -> DatabaseUnfitError:
+    if 'extension "vector"' in str(error):
+        return DatabaseUnfitError(
+            "this login may not create the extension pgvector; let a superuser run "
+            "`CREATE EXTENSION vector` in this database, then try again"
+        )
+    if "grant role" in str(error):
+        return DatabaseUnfitError(
+            "the roles of thought-ledger are in this cluster already, for all its "
+            "databases, and this login may not grant them; let a superuser run "
+            "`thought-ledger migrate --database-url URL` once"
+        )
+    return DatabaseUnfitError(
+        f"this login may not read or migrate the database ({_first_line(error)}); "
+        "let an owner run `thought-ledger migrate --database-url URL` once and "
+        "`GRANT thought_ledger_writer, thought_ledger_projector` to this login"
+    )
 
 
 def _first_line(error: psycopg.Error) -> str:

@@ -15,7 +15,13 @@ from ledger.database import Database
 from ledger.embedded import default_data_dir
 from ledger.header import Context
 from ledger.limits import recordable_name
-from ledger.settings import DATA_DIR_VARIABLE, DATABASE_URL_VARIABLE, Settings
+from ledger.settings import (
+    DATA_DIR_VARIABLE,
+    DATABASE_URL_VARIABLE,
+    LOG_FORMAT_VARIABLE,
+    LogFormat,
+    Settings,
+)
 
 
 def _data_dir(value: str) -> Path:
@@ -57,15 +63,31 @@ DatabaseUrl = Annotated[
         show_default=False,
     ),
 ]
+LogFormatOption = Annotated[
+    LogFormat | None,
+    typer.Option(
+        "--log-format",
+        help="How what is said on stderr is written: lines, or JSON, one object a line.  "
+        f"Default: ${LOG_FORMAT_VARIABLE}, else text.",
+        show_default=False,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 
 
 def settings_of(
-    data_dir: Path | None, database_url: str | None, actor: str | None = None
+    data_dir: Path | None,
+    database_url: str | None,
+    actor: str | None = None,
+    log_format: LogFormat | None = None,
 ) -> Settings:
     """The settings of one run of the command."""
     return Settings.from_environment(
-        os.environ, data_dir=data_dir, database_url=database_url, actor=actor
+        os.environ,
+        data_dir=data_dir,
+        database_url=database_url,
+        actor=actor,
+        log_format=log_format,
     )
 
 

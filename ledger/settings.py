@@ -2,14 +2,33 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Self
 
+from ledger.errors import LedgerError
 from ledger.limits import recordable_name
 
 DATABASE_URL_VARIABLE = "THOUGHT_LEDGER_DATABASE_URL"
 DATA_DIR_VARIABLE = "THOUGHT_LEDGER_DATA_DIR"
 ACTOR_VARIABLE = "THOUGHT_LEDGER_ACTOR"
+LOG_FORMAT_VARIABLE = "THOUGHT_LEDGER_LOG_FORMAT"
+
+
+class LogFormat(StrEnum):
+    """How a server or a worker writes what it says on stderr."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class LogFormatError(LedgerError):
+    """The environment asks for a form of logs that there is not."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{LOG_FORMAT_VARIABLE} is {text!r}; it can be {' or '.join(LogFormat)}, or unset it"
+        )
 
 
 @dataclass(frozen=True)
@@ -23,6 +42,7 @@ class Settings:
     database_url: str | None = None
     data_dir: Path | None = None
     actor: str | None = None
+    log_format: LogFormat = LogFormat.TEXT
 
     @classmethod
     def from_environment(
@@ -32,8 +52,12 @@ class Settings:
         database_url: str | None = None,
         data_dir: Path | None = None,
         actor: str | None = None,
+        log_format: LogFormat | None = None,
     ) -> Self:
-        """What was said on the command line, else what the environment says."""
+        """What was said on the command line, else what the environment says.
+
+        Raises LogFormatError.
+        """
         given_dir = environ.get(DATA_DIR_VARIABLE)
         # A directory named on the command line is meant, whatever the environment's URL says.
         environment_url = None if data_dir else environ.get(DATABASE_URL_VARIABLE)
@@ -42,4 +66,14 @@ class Settings:
             database_url=database_url or environment_url or None,
             data_dir=data_dir or (Path(given_dir) if given_dir else None),
             actor=recordable_name(actor) if actor else None,
+            log_format=log_format or _log_format(environ.get(LOG_FORMAT_VARIABLE)),
         )
+
+
+def _log_format(text: str | None) -> LogFormat:
+    if not text:
+        return LogFormat.TEXT
+    try:
+        return LogFormat(text)
+    except ValueError:
+        raise LogFormatError(text) from None

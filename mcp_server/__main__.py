@@ -1,7 +1,8 @@
 """Entry of the command ``thought-ledger``.
 
-Exits 0 when the answer is yes, 2 when there is none (bad usage, a refusal, no database), 3 when the
-log is not as it was recorded or a chain is parked still; Python itself exits 1 on a crash.
+Exits 0 when the answer is yes, 2 when there is none (bad usage, a refusal, no database), 3 when it
+is no (the log is not as it was recorded, ``doctor`` found a failure, a chain is parked still);
+Python itself exits 1 on a crash.
 """
 
 import io
@@ -80,7 +81,10 @@ def _mend_streams() -> None:
 
 
 def _refuse(sentence: str, code: int) -> NoReturn:
-    print(f"thought-ledger: {sentence}", file=sys.stderr)
+    # Not before: it imports what would keep the protocol's descriptors waiting.
+    from ledger.logs import say_refusal  # noqa: PLC0415
+
+    say_refusal("thought-ledger", sentence)
     sys.exit(code)
 
 

@@ -10,11 +10,13 @@ from typing import Annotated
 
 import typer
 
+import ledger.backups.cli
 import ledger.cli
 import projections.cli
 from ledger.limits import ID_CHARACTERS_MAX, recordable_name
-from ledger.options import DatabaseUrl, DataDir, settings_of
-from ledger.settings import DATABASE_URL_VARIABLE
+from ledger.logs import configure
+from ledger.options import DatabaseUrl, DataDir, LogFormatOption, settings_of
+from ledger.settings import DATABASE_URL_VARIABLE, LogFormat
 from mcp_server.choice import TOOLSETS, TOOLSETS_DEFAULT, Choice
 from mcp_server.client_config import Client, own_command, snippet, where
 from mcp_server.version import package_version
@@ -147,6 +149,7 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    log_format: LogFormatOption = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -155,6 +158,8 @@ def serve(
         # Imports the SDK, half a second that no other command should wait for.
         from mcp_server.serving import ServeOptions, run  # noqa: PLC0415
 
+    settings = settings_of(data_dir, database_url, actor, log_format)
+    configure(settings.log_format)
     wire = context.obj
     assert isinstance(wire, Wire)
     choice = Choice.read(toolsets, tools, read_only=read_only)
@@ -163,7 +168,8 @@ def serve(
         raise typer.BadParameter(f"a session's name has at most {ID_CHARACTERS_MAX} characters")
     session = session and recordable_name(session)
     options = ServeOptions(session, worker, echo_thoughts and not silent, choice)
-    settings = settings_of(data_dir, database_url, actor)
+    if echo_thoughts and settings.log_format is LogFormat.JSON:
+        raise typer.BadParameter("--echo-thoughts draws boxes, which are no JSON: leave one out")
     if transport is Transport.HTTP:
         if session is not None:
             raise typer.BadParameter(
@@ -184,7 +190,7 @@ def serve(
         raise typer.BadParameter(
             "--host, --port, --path, --allowed-host and --tokens-file are for --transport http"
         )
-    if os.isatty(wire.input_fd):
+    if os.isatty(wire.input_fd) and settings.log_format is LogFormat.TEXT:
         print("waiting for an MCP client on standard input; Ctrl-D ends it", file=sys.stderr)
     raise typer.Exit(run(settings, options, wire))
 
@@ -236,4 +242,5 @@ def _kept_out(name: str) -> Generator[None]:
 
 
 ledger.cli.register(app)
+ledger.backups.cli.register(app)
 projections.cli.register(app)

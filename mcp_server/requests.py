@@ -14,6 +14,7 @@ from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, PaginatedRequestParams
 from ledger.errors import LedgerError
 from ledger.header import Context
 from ledger.limits import recordable_name
+from ledger.said import Said
 from mcp_server.door import READ, Caller, Door
 from mcp_server.inputs import InputError
 from mcp_server.source import LedgerSource
@@ -57,7 +58,14 @@ class Requests:
             raise MCPError(INTERNAL_ERROR, str(self.door.told(refusal))) from None
         except Exception:
             error_id = uuid4().hex[:8]
-            logger.exception("error %s in %s", error_id, request.method)
+            logger.exception(
+                Said(
+                    f"error {error_id} in {request.method}",
+                    event="call_failed",
+                    error_id=error_id,
+                    method=request.method,
+                )
+            )
             raise MCPError(
                 INTERNAL_ERROR, f"this server failed (error {error_id}, see its stderr)"
             ) from None

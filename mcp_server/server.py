@@ -28,6 +28,7 @@ from mcp_types import (
 
 from ledger.display import shortened
 from ledger.errors import LedgerError
+from ledger.said import Said
 from mcp_server.completions import Completions
 from mcp_server.door import READ, WRITE, Caller, Door, OpenDoor
 from mcp_server.inputs import InputError
@@ -120,7 +121,14 @@ def build_server(
         # The last door before the client: the SDK would send it whatever the exception says.
         except Exception:
             error_id = uuid4().hex[:8]
-            logger.exception("error %s in %s", error_id, params.name)
+            logger.exception(
+                Said(
+                    f"error {error_id} in {params.name}",
+                    event="call_failed",
+                    error_id=error_id,
+                    tool=params.name,
+                )
+            )
             return "failed", _refusal(
                 f"this server failed (error {error_id}, see its stderr); it is not known whether "
                 "this was recorded, read the chain before you send it again"

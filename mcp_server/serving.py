@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import logging
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -84,8 +83,7 @@ def run(settings: Settings, options: ServeOptions, wire: Wire) -> int:
 
 
 def run_loop(serving: Coroutine[Any, Any, int]) -> int:
-    """Serve on an event loop of its own, with stderr for what has to be said."""
-    logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="%(name)s: %(message)s")
+    """Serve on an event loop of its own."""
     return asyncio.run(serving)
 
 

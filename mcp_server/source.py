@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ledger.application import Ledger
 from ledger.database import Connector, Database, Role
 from ledger.errors import LedgerError
+from ledger.said import Said
 from ledger.settings import Settings
 from projections.lists import ChainLists
 
@@ -74,7 +75,8 @@ class LedgerSource:
             self.error = error
             if repeated:
                 raise
-            logger.error("%s", error)  # noqa: TRY400 - a sentence for the operator, no traceback
+            # A sentence for the operator, no traceback.
+            logger.error(Said(str(error), event="database_unavailable"))  # noqa: TRY400
             raise
         self.error = None
         self._on_open()

@@ -20,6 +20,7 @@ from mcp.server.lowlevel.server import NotificationOptions
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
+from ledger.said import Said
 from mcp_server.frames import Refusal, encode_message, read_frame
 from mcp_server.pipes import InputPipe, OutputPipe
 from mcp_server.wire import Wire, claim_stdout
@@ -161,7 +162,12 @@ class StdioConnection:
 
 def end_stuck_process() -> None:
     """End this process now, with what is in flight."""
-    logger.error("the database does not answer: ended, and what was in flight may be recorded")
+    logger.error(
+        Said(
+            "the database does not answer: ended, and what was in flight may be recorded",
+            event="stuck",
+        )
+    )
     os._exit(STUCK_EXIT_CODE)
 
 

@@ -14,6 +14,7 @@ from ledger.background import Outage, in_background
 from ledger.settings import (
     DATA_DIR_VARIABLE,
     DATABASE_URL_VARIABLE,
+    LOG_FORMAT_VARIABLE,
     Settings,
 )
 
@@ -81,6 +82,7 @@ class WorkerProcess:
             environment[DATABASE_URL_VARIABLE] = self._settings.database_url
         elif self._settings.data_dir is not None:
             environment[DATA_DIR_VARIABLE] = str(self._settings.data_dir.absolute())
+        environment[LOG_FORMAT_VARIABLE] = self._settings.log_format
         # The packages of this process, not those of the directory it happens to run in.
         home = str(Path(__file__).resolve().parent.parent)
         known = environment.get("PYTHONPATH")

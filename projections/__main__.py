@@ -6,6 +6,7 @@ A worker beside a server is started so: it is up in a third of the time, and hal
 import sys
 
 from ledger.errors import LedgerError
+from ledger.logs import say_refusal
 from projections.cli import app
 
 NO_ANSWER = 2
@@ -16,7 +17,7 @@ def main() -> None:
     try:
         app()
     except LedgerError as error:
-        print(f"projections: {error}", file=sys.stderr)
+        say_refusal("projections", str(error))
         sys.exit(NO_ANSWER)
 
 

@@ -1,5 +1,6 @@
 """The operators' door: run a worker, what the other modules add; and the list of chains."""
 
+import logging
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -8,9 +9,12 @@ import typer
 
 from ledger.database import Database, Role
 from ledger.display import print_table, printing
-from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
+from ledger.logs import configure, teller
+from ledger.options import DatabaseUrl, DataDir, Json, LogFormatOption, opened, settings_of
+from ledger.settings import LogFormat
 from projections import cli_generations, cli_parked, cli_rebuild, cli_status, queries
 from projections.catalogue import ALL
+from projections.cli_doctor import doctor
 from projections.cli_words import print_json, say
 from projections.stopping import Stop, stop_process
 from projections.workers import Workers, catch_up_all
@@ -27,6 +31,7 @@ cli_parked.register(app)
 def register(command_line: typer.Typer) -> None:
     """Add this module's commands to the command line."""
     command_line.command()(chains)
+    command_line.command()(doctor)
     command_line.add_typer(app, name="projections")
 
 
@@ -66,6 +71,7 @@ def run(
     until_eof: Annotated[
         bool, typer.Option("--until-eof", help="End with standard input.", hidden=True)
     ] = False,
+    log_format: LogFormatOption = None,
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
@@ -73,12 +79,16 @@ def run(
 
     In the foreground, until interrupted.
     """
-    settings = settings_of(data_dir, database_url)
+    settings = settings_of(data_dir, database_url, log_format=log_format)
+    configure(settings.log_format)
     with Stop() as stop:
         stop_process(stop, until_eof=until_eof)
         with Database(settings) as database:
-            # Beside a server, stderr is what the client shows its user: only trouble goes there.
-            note = _nothing if until_eof else say
+            say, note = teller("projections", logging.WARNING), teller("projections", logging.INFO)
+            # Beside a server, stderr is what the client shows its user: only trouble goes there,
+            # unless machines read it.
+            if until_eof and settings.log_format is LogFormat.TEXT:
+                note = _nothing
             Workers(database.connector(Role.PROJECTOR), ALL, stop, say, note).run()
 
 

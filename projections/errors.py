@@ -49,6 +49,20 @@ class ProjectionNotFoundError(ProjectionError):
         self.name = name
 
 
+class LogRestoredError(ProjectionError):
+    """A read model has applied events that are no longer in the log."""
+
+    def __init__(self, name: str, position: int, head: int) -> None:
+        super().__init__(
+            f"the read model {name} is at position {position} and the log ends at {head}: the log "
+            "was restored from an older backup; build the read model again with "
+            f"`thought-ledger projections rebuild {name} --promote`"
+        )
+        self.name = name
+        self.position = position
+        self.head = head
+
+
 class GenerationNotFoundError(ProjectionError):
     """There is no such generation."""
 

@@ -9,10 +9,12 @@ from eventsourcing.persistence import StoredEvent
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from ledger.log import POSITION_MAX, read_stored
+from ledger.log import POSITION_MAX, head, read_stored
+from ledger.said import Said
 from ledger.serialization import Recorded, decode
-from projections.errors import FencedError
-from projections.generations import Generation, skipped_positions
+from projections.errors import FencedError, LogRestoredError
+from projections.generations import Generation
+from projections.parked import skipped_positions
 from projections.projection import Projection
 from projections.tables import UNREADABLE, PoisonError, Tables, described
 
@@ -100,10 +102,15 @@ class Follower:
         self._tables = Tables(connection, projection, generation.schema)
 
     def lead(self) -> None:
-        """Fence whoever led before, and find out how far they came and what is left out."""
+        """Fence whoever led before, and find out how far they came and what is left out.
+
+        Raises LogRestoredError.
+        """
         row = self._tables.run(UPDATE_EPOCH).fetchone()
         assert row is not None
         self._epoch, self.position = row
+        if self.position > (end := head(self._connection)):
+            raise LogRestoredError(self._projection.name, self.position, end)
         self._parked = {chain_id for (chain_id,) in self._tables.run(SELECT_PARKED).fetchall()}
         self._skipped = skipped_positions(self._connection, self._projection)
 
@@ -181,8 +188,17 @@ class Follower:
         self._parked.update(batch.poisons)
         for (position, stored), error in batch.poisons.values():
             self._say(
-                f"parked chain {stored.originator_id} in {self._generation.schema} "
-                f"at position {position} ({stored.topic}): {described(error)}"
+                Said(
+                    f"parked chain {stored.originator_id} in {self._generation.schema} "
+                    f"at position {position} ({stored.topic}): {described(error)}",
+                    event="parked",
+                    read_model=self._generation.name,
+                    generation=self._generation.number,
+                    chain_id=str(stored.originator_id),
+                    position=position,
+                    topic=stored.topic,
+                    error=described(error),
+                )
             )
 
     def _park(self, batch: _Batch) -> None:

@@ -6,8 +6,7 @@ Readers look only at schema ``live``, whose views point at one generation of eac
 (``projections.views``); promoting another one moves the views (``projections.promotion``).
 """
 
-from importlib import resources
-from typing import LiteralString, NamedTuple, cast
+from typing import LiteralString, NamedTuple
 
 import psycopg
 from psycopg import Connection
@@ -22,9 +21,9 @@ from projections.errors import (
     ProjectionVersionError,
 )
 from projections.projection import Projection
+from projections.registry import LOCK_REGISTRY, REGISTRY_EXISTS, bundled, ensure_registry
 
-# One builder at a time; the numbers are arbitrary and only have to stay the same.
-LOCK_REGISTRY = "SELECT pg_advisory_xact_lock(74110002)"
+# Arbitrary; it only has to stay the same.
 LEADER_LOCK_CLASS = 74110003
 INDEX_MEMORY = "256MB"
 
@@ -32,21 +31,6 @@ INDEX_MEMORY = "256MB"
 CHANNEL = "projection_generations"
 LISTEN_TO_GENERATIONS: LiteralString = f"LISTEN {CHANNEL}"
 NOTIFY_GENERATIONS: LiteralString = f"NOTIFY {CHANNEL}"
-
-# By a look at the catalogue itself: to_regclass may answer from a cache that, within a
-# transaction that waited for the lock, still says no.
-REGISTRY_EXISTS = """
-    SELECT EXISTS (
-        SELECT FROM pg_tables WHERE schemaname = 'projections' AND tablename = 'generations'
-    )
-"""
-
-# One that an earlier thought-ledger made lacks a table.
-REGISTRY_IS_WHOLE = """
-    SELECT count(*) = 2
-      FROM pg_tables
-     WHERE schemaname = 'projections' AND tablename IN ('generations', 'skipped')
-"""
 
 SELECT_GENERATIONS = """
     SELECT id, name, number, projection_version, schema_name, state
@@ -87,12 +71,6 @@ UPDATE_RETIRED = """
 """
 
 ANNOUNCE = "UPDATE {schema}.checkpoint SET announced = %(announced)s"
-
-SELECT_SKIPPED_POSITIONS = """
-    SELECT position
-      FROM projections.skipped
-     WHERE name = %(name)s AND projection_version = %(version)s
-"""
 
 TAKE_LEAD = "SELECT projections.take_lead(%(lock_class)s, %(id)s)"
 
@@ -192,34 +170,13 @@ def begin(connection: Connection[TupleRow], projection: Projection) -> Generatio
         raise GrantMissingError(connection.info.dbname) from error
 
 
-def ensure_registry(connection: Connection[TupleRow]) -> None:
-    """Make what is missing of the registry.  Raises GrantMissingError."""
-    if _registry_is_whole(connection):
-        return
-    try:
-        with connection.transaction():
-            connection.execute(LOCK_REGISTRY)
-            if not _registry_is_whole(connection):
-                connection.execute(_bundled("registry"))
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise GrantMissingError(connection.info.dbname) from error
-
-
-def skipped_positions(connection: Connection[TupleRow], projection: Projection) -> frozenset[int]:
-    """The events an operator left out for good, in every generation of this version."""
-    found = connection.execute(
-        SELECT_SKIPPED_POSITIONS, {"name": projection.name, "version": projection.version}
-    ).fetchall()
-    return frozenset(position for (position,) in found)
-
-
 def build(connection: Connection[TupleRow], projection: Projection, number: int) -> Generation:
     """Create the empty tables of a new generation; readers do not see it yet."""
     schema = f"{projection.name}_g{number}"
     with connection.transaction():
         connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
         for name in ("checkpoint", projection.name):
-            connection.execute(SQL(_bundled(name)).format(schema=Identifier(schema)))
+            connection.execute(SQL(bundled(name)).format(schema=Identifier(schema)))
         row = connection.execute(
             INSERT_GENERATION,
             {
@@ -240,7 +197,7 @@ def add_indexes(
     schema = Identifier(generation.schema)
     with connection.transaction():
         connection.execute(CONFIGURE_INDEXING, {"memory": INDEX_MEMORY})
-        connection.execute(SQL(_bundled(f"{projection.name}_indexes")).format(schema=schema))
+        connection.execute(SQL(bundled(f"{projection.name}_indexes")).format(schema=schema))
         for table in views.tables_of(connection, generation.schema):
             name = Identifier(generation.schema, table)
             connection.execute(SQL("ANALYZE {}").format(name))
@@ -316,18 +273,7 @@ def _build_live(connection: Connection[TupleRow], projection: Projection) -> Gen
         raise GrantMissingError(connection.info.dbname) from error
 
 
-def _registry_is_whole(connection: Connection[TupleRow]) -> bool:
-    row = connection.execute(REGISTRY_IS_WHOLE).fetchone()
-    return row is not None and row[0]
-
-
 def _next_number(connection: Connection[TupleRow], name: str) -> int:
     row = connection.execute(SELECT_NEXT_NUMBER, {"name": name}).fetchone()
     assert row is not None
     return row[0]
-
-
-def _bundled(name: str) -> LiteralString:
-    file = resources.files("projections") / "sql" / f"{name}.sql"
-    # Shipped with the package, so as trustworthy as the code itself.
-    return cast("LiteralString", file.read_text(encoding="utf-8"))

@@ -17,6 +17,7 @@ from ledger.header import Header
 from ledger.serialization import decode, open_state
 from projections.errors import NotParkedError
 from projections.generations import Generation
+from projections.projection import Projection
 from projections.tables import UNREADABLE, described
 
 # Of what waits behind a parked event, so many positions are listed.
@@ -47,6 +48,12 @@ SELECT_SKIPPED = """
       FROM projections.skipped
      WHERE %(name)s::text IS NULL OR name = %(name)s
      ORDER BY name, projection_version, position
+"""
+
+SELECT_SKIPPED_POSITIONS = """
+    SELECT position
+      FROM projections.skipped
+     WHERE name = %(name)s AND projection_version = %(version)s
 """
 
 SELECT_WAITING = """
@@ -172,6 +179,14 @@ def skipped_events(connection: Connection[TupleRow], name: str | None = None) ->
         return []
     with connection.cursor(row_factory=class_row(Skipped)) as cursor:
         return cursor.execute(SELECT_SKIPPED, {"name": name}).fetchall()
+
+
+def skipped_positions(connection: Connection[TupleRow], projection: Projection) -> frozenset[int]:
+    """The events an operator left out for good, in every generation of this version."""
+    found = connection.execute(
+        SELECT_SKIPPED_POSITIONS, {"name": projection.name, "version": projection.version}
+    ).fetchall()
+    return frozenset(position for (position,) in found)
 
 
 def parked_chain(

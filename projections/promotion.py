@@ -10,10 +10,12 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
 
+from ledger import log
 from projections import generations
 from projections.errors import GenerationBehindError, SwitchBlockedError
 from projections.follower import channel_of
 from projections.generations import Generation
+from projections.registry import LOCK_REGISTRY
 
 # Readers that come meanwhile wait behind the switch: so it does not wait long, but again and again.
 SWITCH_LOCK_MILLISECONDS_MAX = 50
@@ -104,7 +106,7 @@ def _approach(
     """Wait without holding anybody up until all that readers see now is in the generation."""
     live = generations.find_live(connection, generation.name)
     if live is not None:
-        seen = position_of(connection, SELECT_POSITION, live)
+        seen = min(position_of(connection, SELECT_POSITION, live), log.head(connection))
         if not reach(seen, min(deadline, time.monotonic() + APPROACH_SECONDS_MAX)):
             raise _behind(connection, generation, seen)
 
@@ -121,12 +123,13 @@ def _switch(
 ) -> Promoted:
     with connection.transaction():
         connection.execute(LIMIT_LOCKS, {"limit": f"{SWITCH_LOCK_MILLISECONDS_MAX}ms"})
-        connection.execute(generations.LOCK_REGISTRY)
+        connection.execute(LOCK_REGISTRY)
         switch = generations.Switch(connection, generation)
         replaced = switch.replaced
         start = time.perf_counter()
         if replaced is not None and replaced.id != generation.id:
-            seen = position_of(connection, HOLD_POSITION, replaced)
+            # A position the log has lost, to an older backup, is no time to go back from.
+            seen = min(position_of(connection, HOLD_POSITION, replaced), log.head(connection))
             if not reach(seen, time.monotonic() + REACH_SECONDS_MAX):
                 raise _NotYetError(seen)
         position = position_of(connection, HOLD_POSITION, generation)

@@ -14,13 +14,10 @@ from projections.errors import (
     ProjectionVersionError,
     ReadModelBusyError,
 )
-from projections.generations import (
-    LOCK_REGISTRY,
-    Generation,
-    ensure_registry,
-)
+from projections.generations import Generation
 from projections.parked import Parked, generations, parked_chains, parked_in
 from projections.projection import Projection
+from projections.registry import LOCK_REGISTRY, ensure_registry
 from projections.unparking import Retried, Unparking
 
 # A leader's batch holds the row for some milliseconds, and another retry for as long as it takes.

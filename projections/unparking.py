@@ -13,10 +13,11 @@ from eventsourcing.persistence import StoredEvent
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from ledger.log import read_stream
+from ledger.log import head, read_stream
 from ledger.serialization import decode
-from projections.generations import Generation, skipped_positions
-from projections.parked import Parked, parked_in
+from projections.errors import LogRestoredError
+from projections.generations import Generation
+from projections.parked import Parked, parked_in, skipped_positions
 from projections.projection import Projection
 from projections.tables import UNREADABLE, PoisonError, Tables, described
 
@@ -57,7 +58,10 @@ class Retried:
 
 
 class Unparking:
-    """One generation, with its checkpoint's row locked as long as the transaction lasts."""
+    """One generation, with its checkpoint's row locked as long as the transaction lasts.
+
+    Raises LogRestoredError.
+    """
 
     def __init__(
         self, connection: Connection[TupleRow], projection: Projection, generation: Generation
@@ -68,6 +72,8 @@ class Unparking:
         row = self._tables.run(LOCK_CHECKPOINT).fetchone()
         assert row is not None
         (self._position,) = row
+        if self._position > (end := head(connection)):
+            raise LogRestoredError(projection.name, self._position, end)
         # Only now: whoever had the lock may have been skipping.
         self._skipped = skipped_positions(connection, projection)
 

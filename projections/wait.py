@@ -112,7 +112,7 @@ def wait_for(
     connection.execute(_listen_to(projection_name))
     try:
         while True:
-            if _seen(connection, projection_name) >= position:
+            if seen_position(connection, projection_name) >= position:
                 return True
             seconds = min(deadline - time.monotonic(), POLL_SECONDS)
             if seconds <= 0:
@@ -125,7 +125,8 @@ def wait_for(
             connection.execute(SQL("UNLISTEN {}").format(Identifier(channel_of(projection_name))))
 
 
-def _seen(connection: Connection[TupleRow], projection_name: str) -> int:
+def seen_position(connection: Connection[TupleRow], projection_name: str) -> int:
+    """The position readers see; 0 when no worker has built the read model."""
     with suppress(psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
         row = connection.execute(_position_of(projection_name)).fetchone()
         return row[0] if row else 0

@@ -13,15 +13,16 @@ from psycopg.rows import TupleRow
 
 from ledger import log
 from ledger.database import Connector, DatabaseUnavailableError
+from ledger.said import Said
 from projections import generations
-from projections.errors import FencedError
+from projections.errors import FencedError, LogRestoredError
 from projections.faults import blames_database
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation, ensure_live, take_lead
 from projections.projection import Projection
 from projections.session import session
 from projections.stopping import Stop
-from projections.wait import wait_for
+from projections.wait import seen_position, wait_for
 
 # In case it is not woken; also how often at least a leader is heard of by its server.
 POLL_SECONDS = 1.0
@@ -42,12 +43,15 @@ def catch_up(connector: Connector, projection: Projection, timeout_seconds: floa
     """Bring the live read model up to what is recorded now, by hand when no worker leads it.
 
     False when a worker leads it and is not there in time.  *connector* is of role PROJECTOR.
-    Raises ProjectionVersionError.
+    Raises ProjectionVersionError, LogRestoredError.
     """
     with session(connector) as connection:
         generation = ensure_live(connection, projection)
         head = log.head(connection)
-        if wait_for(connection, projection.name, head, 0):
+        seen = seen_position(connection, projection.name)
+        if seen > head:
+            raise LogRestoredError(projection.name, seen, head)
+        if seen == head:
             return True
         if not take_lead(connection, generation):
             return wait_for(connection, projection.name, head, timeout_seconds)
@@ -99,7 +103,7 @@ class Worker:
                     if not self._serve(connection):
                         return
             except FencedError as error:
-                self._say(f"{error}; starting again")
+                self._say(self._said(f"{error}; starting again", event="fenced"))
             except DatabaseUnavailableError as error:
                 self._back_off(error)
             except psycopg.Error as error:
@@ -118,7 +122,13 @@ class Worker:
             return True
         follower = Follower(connection, self._projection, self._generation, self._say)
         follower.lead()
-        self._note(f"leads {self._generation.schema} from position {follower.position}")
+        self._note(
+            self._said(
+                f"leads {self._generation.schema} from position {follower.position}",
+                event="leads",
+                position=follower.position,
+            )
+        )
         self._follow(follower)
         return True
 
@@ -133,7 +143,12 @@ class Worker:
             if take_lead(connection, self._generation):
                 return True
             if not said:
-                self._note(f"stands by for {self._generation.schema}, which another worker leads")
+                self._note(
+                    self._said(
+                        f"stands by for {self._generation.schema}, which another worker leads",
+                        event="stands_by",
+                    )
+                )
                 said = True
         return False
 
@@ -164,8 +179,13 @@ class Worker:
         if reason != self._failure:
             # Said when it comes a second time, if it may be that the generation is gone.
             if self._failure is not None or not isinstance(error, SCHEMA_GONE):
-                self._say(f"the database failed ({reason}); trying again")
+                sentence = f"the database failed ({reason}); trying again"
+                self._say(self._said(sentence, event="database_failed", error=reason))
             self._failure = reason
         self._stop.wait(self._pause_seconds)
         self._pause_seconds = min(2 * self._pause_seconds, BACKOFF_SECONDS_MAX)
         self._connector.revive()
+
+    def _said(self, sentence: str, **facts: object) -> Said:
+        generation = self._generation
+        return Said(sentence, read_model=generation.name, generation=generation.number, **facts)

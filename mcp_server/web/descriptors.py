@@ -8,6 +8,8 @@ import resource
 import time
 from typing import Any
 
+from ledger.said import Said
+
 # More would cost memory for nobody: each may hold some hundred kilobytes that were not read yet.
 CONNECTIONS_MAX = 1_024
 # How many connections are taken from the socket in one turn of the event loop.  Those that find
@@ -64,7 +66,9 @@ class Exhaustion:
         if self._said_at is None or now - self._said_at > SILENCE_SECONDS:
             self._said_at = now
             _log.warning(
-                "new connections wait: there are no more descriptors (%s); raise the limit "
-                "with ulimit -n",
-                error.strerror,
+                Said(
+                    f"new connections wait: there are no more descriptors ({error.strerror}); "
+                    "raise the limit with ulimit -n",
+                    event="out_of_descriptors",
+                )
             )

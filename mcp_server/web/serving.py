@@ -5,7 +5,6 @@ import contextlib
 import logging
 import signal
 import socket
-import sys
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -16,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ledger.errors import LedgerError
+from ledger.said import Said
 from ledger.settings import Settings
 from mcp_server.door import READ, Caller, Door
 from mcp_server.http_words import worded_for_http
@@ -33,6 +33,8 @@ from mcp_server.web.metrics import Metrics
 from mcp_server.web.options import HEALTHZ, METRICS, READYZ, HttpOptions
 from mcp_server.web.probes import Probes
 from mcp_server.web.strangers import for_strangers
+
+logger = logging.getLogger("thought-ledger")
 
 BODY_BYTES_MAX = 4 * 2**20
 # How long answers may take after a signal; streams that never end are cut then.
@@ -137,9 +139,8 @@ async def serve_http(
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
     url = url_of(listening, options.path)
-    http = HttpServer(
-        config, lambda: print(f"thought-ledger: listening on {url}", file=sys.stderr, flush=True)
-    )
+    listens = Said(f"listening on {url}", event="listening", url=url)
+    http = HttpServer(config, lambda: logger.info(listens))
     asyncio.get_running_loop().set_exception_handler(Exhaustion().handle)
     with _signals_ending(http):
         try:

@@ -4,6 +4,7 @@ import logging
 
 from ledger.embedded import EmbeddedPostgresError
 from ledger.errors import LedgerError
+from ledger.said import Said
 
 logger = logging.getLogger("thought-ledger")
 
@@ -22,5 +23,5 @@ def for_strangers(error: LedgerError) -> LedgerError:
     """The error without the places of this machine; those go to stderr."""
     if not isinstance(error, EmbeddedPostgresError):
         return error
-    logger.error("%s", error)
+    logger.error(Said(str(error), event="database_unavailable"))
     return DatabaseDownError()

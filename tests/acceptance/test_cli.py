@@ -31,6 +31,8 @@ COMMANDS = [
     ["abandon"],
     ["import"],
     ["migrate"],
+    ["backup"],
+    ["restore"],
     ["projections", "run"],
     ["projections", "status"],
     ["projections", "parked"],

@@ -10,7 +10,7 @@ import pytest
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
 from ledger.events import ThoughtAdded
-from projections.errors import FencedError
+from projections.errors import FencedError, LogRestoredError
 from projections.projection import Change
 from projections.thoughts import Thoughts
 from tests.postgres.projecting import catch_up, follow, record, record_chain, rows, thought
@@ -176,3 +176,17 @@ def test_a_parked_chain_stays_parked_under_the_next_leader(database, writer, pro
     (parked,) = rows(reader, "thoughts_g1", "parked")
     assert (parked["version"], parked["events"]) == (2, 2)
     assert rows(reader, "live", "thoughts") == []
+
+
+def test_a_read_model_of_events_that_are_gone_is_not_followed(admin, writer, projector):
+    record_chain(writer, "one", "two")
+    leader = follow(projector)
+    catch_up(leader)
+    # What is left when an older log was put in the place of this one.
+    admin.execute("ALTER TABLE ledger.events DISABLE TRIGGER refuse_change")
+    admin.execute("DELETE FROM ledger.events WHERE notification_id = 3")
+
+    with pytest.raises(LogRestoredError) as refusal:
+        leader.lead()
+
+    assert (refusal.value.name, refusal.value.position, refusal.value.head) == ("thoughts", 3, 2)

@@ -14,7 +14,7 @@ from ledger.header import Context
 from ledger.settings import Settings
 from tests.histories import start
 
-TABLES = ["events", "requests"]
+TABLES = ["events", "requests", "backups"]
 CHANGES = [
     "UPDATE ledger.{table} SET {column} = {column}",
     "UPDATE ledger.{table} SET {column} = {column} WHERE false",
@@ -41,6 +41,11 @@ NAMES = {
         "column": "answer",
         "key": "request_key",
         "columns": ("request_key, chain_id, command_digest, answer, first_position, last_position"),
+    },
+    "backups": {
+        "column": "taken_at",
+        "key": "id",
+        "columns": "id, taken_at, head_position, events, bytes, log_only, taken_by",
     },
 }
 COUNT = "SELECT (SELECT count(*) FROM ledger.events), (SELECT count(*) FROM ledger.requests)"
@@ -100,6 +105,7 @@ def test_no_role_of_the_product_changes_what_is_recorded(recorded, role, table):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(statement(change, table))
 
+    with recorded.connector(Role.READER).connect() as connection:
         assert connection.execute(COUNT).fetchone() == (2, 1)
 
 
@@ -130,7 +136,7 @@ def test_no_role_of_the_product_takes_the_guards_away(recorded, role, table, cha
             connection.execute(statement(change, table))
 
 
-@pytest.mark.parametrize("role", [Role.PROJECTOR, Role.READER])
+@pytest.mark.parametrize("role", [Role.PROJECTOR, Role.READER, Role.AUDITOR])
 @pytest.mark.parametrize("append", [APPEND_ONE, INSERT_REQUEST])
 def test_only_the_writer_appends(recorded, role, append):
     with (
@@ -149,7 +155,7 @@ def test_the_writer_appends(database, append):
 @pytest.mark.parametrize("role", Role)
 def test_every_role_reads_the_log(recorded, role):
     with recorded.connector(role).connect() as connection:
-        assert connection.execute(COUNT).fetchone() == (2, 1)
+        assert connection.execute("SELECT count(*) FROM ledger.events").fetchone() == (2,)
 
 
 def test_only_the_projector_makes_schemas_of_its_own(database):

@@ -1,0 +1,1 @@
+"""Backup and restore of a database with the log in it, by PostgreSQL's own programs."""

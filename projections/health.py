@@ -1,0 +1,89 @@
+"""Whether the read models are what the log says: built, led, not behind, nothing parked."""
+
+from collections.abc import Iterator
+
+from ledger.health import Check, Look, Seen, failed, ok, warning
+from projections import status
+from projections.catalogue import ALL
+from projections.generations import find_live
+from projections.status import LAG_EVENTS_MAX, GenerationStatus
+
+LAG_SECONDS_MAX = 10.0
+START_WORKER = "start a worker: `thought-ledger projections run`, or `thought-ledger serve`"
+
+
+def _followed(look: Look) -> Iterator[Seen]:
+    live = {row.name: row for row in _live(look)}
+    for projection in ALL:
+        if projection.name not in live:
+            yield warning(f"{projection.name} has not been built", START_WORKER)
+        else:
+            yield _progress(look, live[projection.name])
+
+
+def _progress(look: Look, row: GenerationStatus) -> Seen:
+    events = f"{'over ' if row.lag_events >= LAG_EVENTS_MAX else ''}{row.lag_events:,}"
+    behind = (
+        f"{events} events and {row.lag_seconds:.1f} s behind the log"
+        if row.lag_events
+        else f"at position {row.position}, the end of the log"
+    )
+    if row.leader_pid is not None:
+        fact = f"{row.name} is {behind}; database session {row.leader_pid} leads it"
+        if row.lag_seconds > LAG_SECONDS_MAX:
+            return warning(
+                fact,
+                "look again in a minute: if `thought-ledger projections status` does not come "
+                "closer, look at the worker's log and the load of the database",
+            )
+        return ok(fact)
+    fact = f"{row.name} is {behind}; nobody leads it"
+    if row.lag_events:
+        return failed(fact, START_WORKER)
+    # Embedded, workers come and go with the servers of agents.  Elsewhere one is meant to be there.
+    return ok(fact) if look.data_dir is not None else warning(fact, START_WORKER)
+
+
+def _versions(look: Look) -> Iterator[Seen]:
+    wrong = False
+    for projection in ALL:
+        generation = find_live(look.connection, projection.name)
+        if generation is None or generation.projection_version == projection.version:
+            continue
+        wrong = True
+        newer = generation.projection_version > projection.version
+        yield failed(
+            f"{generation.schema} was built by version {generation.projection_version} of "
+            f"{projection.name}, and this thought-ledger has version {projection.version}",
+            "upgrade this thought-ledger"
+            if newer
+            else f"run `thought-ledger projections rebuild {projection.name} --promote`",
+        )
+    if not wrong:
+        yield ok("every read model was built by this version of the code")
+
+
+def _parked(look: Look) -> Iterator[Seen]:
+    wrong = False
+    for row in _live(look):
+        if row.parked:
+            wrong = True
+            yield failed(
+                f"{row.parked} {'chain is' if row.parked == 1 else 'chains are'} parked in "
+                f"{row.name}: what was recorded in them since is not in the read model",
+                f"`thought-ledger projections parked {row.name}` lists them, and `... show "
+                f"{row.name} CHAIN` says of each why, and what to do",
+            )
+    if not wrong:
+        yield ok("no chain is parked")
+
+
+def _live(look: Look) -> list[GenerationStatus]:
+    return [row for row in status.look(look.connection).generations if row.state == "live"]
+
+
+CHECKS = (
+    Check("read models", _followed),
+    Check("versions", _versions),
+    Check("parked", _parked),
+)
