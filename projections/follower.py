@@ -14,7 +14,7 @@ from ledger.said import Said
 from ledger.serialization import Recorded, decode
 from projections.errors import FencedError, LogRestoredError
 from projections.generations import Generation
-from projections.parked import skipped_positions
+from projections.parked import LeftOut, left_out
 from projections.projection import Projection
 from projections.tables import UNREADABLE, PoisonError, Tables, described
 
@@ -98,7 +98,7 @@ class Follower:
         self._say = say
         self._epoch = 0
         self._parked: set[UUID] = set()
-        self._skipped: frozenset[int] = frozenset()
+        self._left_out = LeftOut()
         self._tables = Tables(connection, projection, generation.schema)
 
     def lead(self) -> None:
@@ -112,7 +112,7 @@ class Follower:
         if self.position > (end := head(self._connection)):
             raise LogRestoredError(self._projection.name, self.position, end)
         self._parked = {chain_id for (chain_id,) in self._tables.run(SELECT_PARKED).fetchall()}
-        self._skipped = skipped_positions(self._connection, self._projection)
+        self._left_out = left_out(self._connection, self._projection)
 
     def step(self, limit: int = BATCH_EVENTS_MAX, *, to: int = POSITION_MAX) -> int:
         """Apply the next batch of the log, not beyond position *to*; how many events that was.
@@ -158,7 +158,7 @@ class Follower:
             if chain_id in self._parked or chain_id in batch.poisons:
                 batch.leave_out(position, chain_id)
                 continue
-            if position in self._skipped:
+            if self._left_out.holds(position, stored):
                 continue
             try:
                 batch.events.append(decode(position, stored))

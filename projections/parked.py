@@ -1,6 +1,7 @@
 """What is parked and what was skipped: the chains read models lack events of, and why."""
 
-from collections.abc import Collection, Sequence
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -50,8 +51,8 @@ SELECT_SKIPPED = """
      ORDER BY name, projection_version, position
 """
 
-SELECT_SKIPPED_POSITIONS = """
-    SELECT position
+SELECT_SKIPPED_STATES = """
+    SELECT position, state_sha256
       FROM projections.skipped
      WHERE name = %(name)s AND projection_version = %(version)s
 """
@@ -103,6 +104,18 @@ class Skipped:
     reason: str
     error: str
     kind: Literal["skipped"] = "skipped"
+
+
+class LeftOut:
+    """What an operator skipped in every generation of one version of a projection."""
+
+    def __init__(self, states: Mapping[int, bytes] | None = None) -> None:
+        """*states* are SHA-256 of what is stored, by position."""
+        self._states = states or {}
+
+    def holds(self, position: int, stored: StoredEvent) -> bool:
+        digest = self._states.get(position)
+        return digest is not None and digest == hashlib.sha256(stored.state).digest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +194,12 @@ def skipped_events(connection: Connection[TupleRow], name: str | None = None) ->
         return cursor.execute(SELECT_SKIPPED, {"name": name}).fetchall()
 
 
-def skipped_positions(connection: Connection[TupleRow], projection: Projection) -> frozenset[int]:
-    """The events an operator left out for good, in every generation of this version."""
+def left_out(connection: Connection[TupleRow], projection: Projection) -> LeftOut:
+    """What this version of *projection* leaves out."""
     found = connection.execute(
-        SELECT_SKIPPED_POSITIONS, {"name": projection.name, "version": projection.version}
+        SELECT_SKIPPED_STATES, {"name": projection.name, "version": projection.version}
     ).fetchall()
-    return frozenset(position for (position,) in found)
+    return LeftOut(dict(found))
 
 
 def parked_chain(

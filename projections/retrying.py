@@ -41,12 +41,23 @@ CONFIGURE = """
 
 INSERT_SKIPPED = """
     INSERT INTO projections.skipped (
-        name, projection_version, position, chain_id, version, topic, error, reason, skipped_by
-    ) VALUES (
-        %(name)s, %(projection_version)s, %(position)s, %(chain_id)s, %(version)s, %(topic)s,
-        %(error)s, %(reason)s, %(skipped_by)s
+        name, projection_version, position, chain_id, version, topic, state_sha256,
+        error, reason, skipped_by
     )
-        ON CONFLICT (name, projection_version, position) DO NOTHING
+    SELECT %(name)s, %(projection_version)s, event.notification_id, event.originator_id,
+           event.originator_version, event.topic, sha256(event.state),
+           %(error)s, %(reason)s, %(skipped_by)s
+      FROM ledger.events AS event
+     WHERE event.notification_id = %(position)s
+        ON CONFLICT (name, projection_version, position) DO UPDATE
+       SET chain_id = excluded.chain_id,
+           version = excluded.version,
+           topic = excluded.topic,
+           state_sha256 = excluded.state_sha256,
+           error = excluded.error,
+           reason = excluded.reason,
+           skipped_by = excluded.skipped_by,
+           skipped_at = excluded.skipped_at
 """
 
 # What lets a transaction fail because of others, and succeed when it is repeated.
@@ -120,9 +131,6 @@ def skip(
                 "name": projection.name,
                 "projection_version": projection.version,
                 "position": row.position,
-                "chain_id": chain_id,
-                "version": row.version,
-                "topic": row.topic,
                 "error": row.error,
                 "reason": reason,
                 "skipped_by": skipped_by,

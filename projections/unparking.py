@@ -17,7 +17,7 @@ from ledger.log import head, read_stream
 from ledger.serialization import decode
 from projections.errors import LogRestoredError
 from projections.generations import Generation
-from projections.parked import Parked, parked_in, skipped_positions
+from projections.parked import Parked, left_out, parked_in
 from projections.projection import Projection
 from projections.tables import UNREADABLE, PoisonError, Tables, described
 
@@ -75,7 +75,7 @@ class Unparking:
         if self._position > (end := head(connection)):
             raise LogRestoredError(projection.name, self._position, end)
         # Only now: whoever had the lock may have been skipping.
-        self._skipped = skipped_positions(connection, projection)
+        self._left_out = left_out(connection, projection)
 
     def settle(self, row: Parked) -> Retried:
         """Apply what can be applied of the chain, and park the rest of it or nothing."""
@@ -84,7 +84,7 @@ class Unparking:
             self._connection, row.chain_id, after_version=after, to_position=self._position
         ):
             after = rows[-1][1].originator_version
-            count, poison = self._apply([each for each in rows if each[0] not in self._skipped])
+            count, poison = self._apply([each for each in rows if not self._left_out.holds(*each)])
             applied += count
             if poison is not None:
                 return self._retried(row, applied, self._park(row, *poison))

@@ -35,6 +35,8 @@ CREATE TABLE IF NOT EXISTS projections.skipped (
     chain_id           uuid        NOT NULL,
     version            bigint      NOT NULL,
     topic              text        NOT NULL,
+    -- Of what is stored: after a restore another event may come to have the position.
+    state_sha256       bytea       NOT NULL,
     -- Why it could not be applied, and why it was left out.
     error              text        NOT NULL,
     reason             text        NOT NULL CHECK (reason <> ''),

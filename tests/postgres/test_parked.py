@@ -14,6 +14,7 @@ from ledger.log import head, read_stream
 from projections.catalogue import ALL
 from projections.errors import (
     FencedError,
+    LogRestoredError,
     NotParkedError,
     ParkedApartError,
     ProjectionVersionError,
@@ -296,6 +297,21 @@ def test_a_generation_of_another_version_is_not_written_to(writer, projector, op
     assert skipped_events(operator) == []
 
 
+def test_a_generation_that_is_ahead_of_a_restored_log_is_not_written_to(
+    admin, writer, projector, operator, buggy
+):
+    chain = record_chain(writer, "one")
+    buggy.fail(chain.id)
+    catch_up(follow(projector, buggy))
+    admin.execute("UPDATE thoughts_g1.checkpoint SET position = position + 1")
+    before = parked_rows(operator, "thoughts")
+
+    with pytest.raises(LogRestoredError):
+        retry(operator, buggy, chain.id)
+
+    assert parked_rows(operator, "thoughts") == before
+
+
 def test_a_fault_of_the_database_leaves_a_chain_parked(admin, writer, projector, operator, buggy):
     chain = record_chain(writer, "one")
     buggy.fail(chain.id)
@@ -340,6 +356,22 @@ def test_a_skipped_event_is_left_out_by_every_generation_of_the_version_and_by_n
         told.position
         == read_stream(reader, chain.id, after_version=1, to_position=head(reader), limit=1)[0][0]
     )
+
+
+def test_another_event_that_comes_to_have_a_skipped_position_is_not_left_out(
+    database, admin, writer, projector, operator, buggy
+):
+    chain = record_chain(writer, "one", "two")
+    buggy.fail(chain.id, 2)
+    catch_up(follow(projector, buggy))
+    buggy.mend()
+    skip_it(operator, buggy, chain.id)
+    # As after a restore of an older log, whose events went on in another way.
+    admin.execute("UPDATE projections.skipped SET state_sha256 = sha256('another event')")
+
+    fresh = built_afresh(database, buggy)
+
+    assert {row["thought"] for row in fresh["thoughts"]} == {"one", "two"}
 
 
 def test_a_generation_that_is_still_to_come_to_a_skipped_event_leaves_it_out(
