@@ -5,11 +5,14 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Barrier
+from uuid import uuid4
 
 import pytest
 
 from ledger.database import Role
+from projections.candidate import open_candidate
 from projections.errors import NotParkedError
+from projections.generations import ensure_live
 from projections.parked import skipped_events
 from projections.retrying import retry
 from projections.thoughts import Thoughts
@@ -27,8 +30,10 @@ from tests.postgres.projecting import (
     SECONDS_MAX,
     catch_up,
     follow,
+    record,
     record_chain,
     running_worker,
+    thought,
 )
 from tests.postgres.writers import go, spawn
 
@@ -130,6 +135,25 @@ def test_of_two_retries_at_once_one_applies_the_chain_and_the_other_finds_it_unp
 
     assert [sorted(pair) for pair in zip(*counts, strict=True)] == [[0, 2]] * len(chains)
     assert contents(admin, Thoughts(), "thoughts_g1") == built_afresh(database, Thoughts())
+
+
+def test_a_build_goes_on_after_a_retry(database, admin, writer, projector, operators):
+    operator, _ = operators
+    buggy = Buggy(Thoughts())
+    ensure_live(projector, buggy)
+    chain = record_chain(writer, "one", "two")
+    buggy.fail(chain.id, 2)
+    with open_candidate(database.connector(Role.PROJECTOR), buggy) as candidate:
+        candidate.build_up()
+        buggy.mend()
+        (retried,) = retry(operator, buggy, chain.id)
+        chain.add_thought(uuid4(), thought("three", 3))
+        record(writer, chain)
+        candidate.build_up()
+
+    assert (retried.generation, retried.applied) == (2, 2)
+    assert contents(admin, Thoughts(), "thoughts_g2") == built_afresh(database, Thoughts(), 3)
+    assert parked_rows(admin, "thoughts", 2) == []
 
 
 def test_a_retry_waits_for_the_batch_of_the_leader(database, writer, projector, admin, operators):
