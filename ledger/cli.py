@@ -20,25 +20,9 @@ from ledger.database import Database, Role
 from ledger.display import printable, printing
 from ledger.imports import Imported, check_traces, import_traces
 from ledger.limits import recordable
-from ledger.options import DatabaseUrl, DataDir, Json, opened, operator, settings_of
+from ledger.options import Chain, DatabaseUrl, DataDir, Json, opened, operator, settings_of
 from ledger.serialization import Recorded
 
-
-def _chain_id(value: str) -> UUID:
-    try:
-        return UUID(value)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{value!r} is not the id of a chain; `thought-ledger chains --all` lists the ids"
-        ) from None
-
-
-Chain = Annotated[
-    UUID,
-    typer.Argument(
-        help="The chain's id, a UUID.", metavar="CHAIN", show_default=False, parser=_chain_id
-    ),
-]
 Reason = Annotated[str | None, typer.Option(help="Why; kept with the event.", show_default=False)]
 _T = TypeVar("_T")
 

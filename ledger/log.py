@@ -31,6 +31,23 @@ SELECT_LOG = """
      ORDER BY notification_id
 """
 
+SELECT_STREAM = """
+    SELECT notification_id, originator_id, originator_version, topic, state
+      FROM (SELECT page.*,
+                   sum(octet_length(state)) OVER (
+                       ORDER BY originator_version ROWS UNBOUNDED PRECEDING
+                   ) - octet_length(state) AS bytes_before
+              FROM (SELECT notification_id, originator_id, originator_version, topic, state
+                      FROM ledger.events
+                     WHERE originator_id = %(chain_id)s
+                       AND originator_version > %(after)s
+                       AND notification_id <= %(to)s
+                     ORDER BY originator_version
+                     LIMIT %(limit)s) AS page) AS sized
+     WHERE bytes_before < %(bytes_max)s
+     ORDER BY originator_version
+"""
+
 SELECT_HISTORY = """
     SELECT notification_id, originator_id, originator_version, topic, state,
            recorded_at, actor, session_id
@@ -61,6 +78,27 @@ def read_stored(
     page = {"after": after, "to": to, "limit": limit, "bytes_max": PAGE_BYTES_MAX}
     with connection.cursor(binary=True) as cursor:
         cursor.execute(SELECT_LOG, page, prepare=True)
+        return [(position, StoredEvent(*row)) for position, *row in cursor.fetchall()]
+
+
+def read_stream(
+    connection: Connection[TupleRow],
+    chain_id: UUID,
+    *,
+    after_version: int,
+    to_position: int,
+    limit: int = PAGE_EVENTS_MAX,
+) -> list[tuple[int, StoredEvent]]:
+    """The same of one stream: what follows a version of it, up to a position of the log."""
+    page = {
+        "chain_id": chain_id,
+        "after": after_version,
+        "to": to_position,
+        "limit": limit,
+        "bytes_max": PAGE_BYTES_MAX,
+    }
+    with connection.cursor(binary=True) as cursor:
+        cursor.execute(SELECT_STREAM, page)
         return [(position, StoredEvent(*row)) for position, *row in cursor.fetchall()]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
+from uuid import UUID
 
 import typer
 
@@ -29,6 +30,21 @@ def _data_dir(value: str) -> Path:
     return Path(value)
 
 
+def _chain_id(value: str) -> UUID:
+    try:
+        return UUID(value)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{value!r} is not the id of a chain; `thought-ledger chains --all` lists the ids"
+        ) from None
+
+
+Chain = Annotated[
+    UUID,
+    typer.Argument(
+        help="The chain's id, a UUID.", metavar="CHAIN", show_default=False, parser=_chain_id
+    ),
+]
 DataDir = Annotated[
     Path | None,
     typer.Option(

@@ -1,8 +1,8 @@
 """Entry of the command ``thought-ledger``.
 
 Exits 0 when the answer is yes, 2 when there is none (bad usage, a refusal, no database), 3 when it
-is no (the log is not as it was recorded, ``doctor`` found a failure); Python itself exits 1 on a
-crash.
+is no (the log is not as it was recorded, ``doctor`` found a failure, a chain is parked still);
+Python itself exits 1 on a crash.
 """
 
 import io

@@ -12,8 +12,8 @@ from psycopg.rows import TupleRow
 from ledger import log
 from ledger.database import Connector
 from projections import generations
-from projections.errors import BeingBuiltError
-from projections.follower import Follower
+from projections.errors import BeingBuiltError, FencedError
+from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation
 from projections.projection import Projection
 from projections.session import configure
@@ -77,7 +77,7 @@ class Candidate:
             report(Progress(phase, self.position, head, events))
             while self.position < head:
                 start = time.monotonic()
-                applied = self._follower.step(limit, to=head)
+                applied = self._step(limit, to=head)
                 events += applied
                 report(Progress(phase, self.position, head, events))
                 if events_per_second_max is not None:
@@ -91,9 +91,18 @@ class Candidate:
     def reach(self, position: int, deadline: float) -> bool:
         """Come to *position* of the log and no further, before ``time.monotonic()`` says enough."""
         while self.position < position:
-            if time.monotonic() > deadline or not self._follower.step(to=position):
+            if time.monotonic() > deadline or not self._step(to=position):
                 return False
         return True
+
+    def _step(self, limit: int = BATCH_EVENTS_MAX, *, to: int) -> int:
+        try:
+            return self._follower.step(limit, to=to)
+        except FencedError:
+            # The lead goes with the connection, which is there: so nobody else has it, but an
+            # operator retried or skipped what was parked.
+            self._follower.lead()
+            return self._follower.step(limit, to=to)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from ledger.display import print_table, printing
 from ledger.logs import configure, teller
 from ledger.options import DatabaseUrl, DataDir, Json, LogFormatOption, opened, settings_of
 from ledger.settings import LogFormat
-from projections import cli_generations, cli_rebuild, cli_status, queries
+from projections import cli_generations, cli_parked, cli_rebuild, cli_status, queries
 from projections.catalogue import ALL
 from projections.cli_doctor import doctor
 from projections.cli_words import print_json, say
@@ -25,6 +25,7 @@ app = typer.Typer(help="The read models: built from the log, disposable.", no_ar
 cli_rebuild.register(app)
 cli_generations.register(app)
 cli_status.register(app)
+cli_parked.register(app)
 
 
 def register(command_line: typer.Typer) -> None:

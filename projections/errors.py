@@ -1,6 +1,7 @@
 """What the read models can refuse, under one base class."""
 
 from collections.abc import Sequence
+from uuid import UUID
 
 from ledger.errors import LedgerError
 
@@ -10,10 +11,12 @@ class ProjectionError(LedgerError):
 
 
 class FencedError(ProjectionError):
-    """Another worker has taken the lead; nothing of this batch was applied."""
+    """What a worker knows of its generation is out of date; nothing of this batch was applied."""
 
     def __init__(self, schema: str) -> None:
-        super().__init__(f"another worker leads {schema} now")
+        super().__init__(
+            f"another worker leads {schema} now, or an operator retried or skipped what was parked"
+        )
         self.schema = schema
 
 
@@ -192,3 +195,39 @@ class GrantMissingError(ProjectionError):
             f'let its owner run `GRANT CREATE ON DATABASE "{database}" TO thought_ledger_projector`'
         )
         self.database = database
+
+
+class NotParkedError(ProjectionError):
+    """The chain is not parked where it was looked for."""
+
+    def __init__(self, name: str, chain_id: UUID) -> None:
+        super().__init__(
+            f"chain {chain_id} is not parked in {name}; "
+            "`thought-ledger projections parked` lists those that are"
+        )
+        self.name = name
+        self.chain_id = chain_id
+
+
+class ParkedApartError(ProjectionError):
+    """A chain is parked at different events in several generations; which to skip is not clear."""
+
+    def __init__(self, name: str, chain_id: UUID, positions: Sequence[int]) -> None:
+        super().__init__(
+            f"chain {chain_id} is parked at positions {', '.join(map(str, positions))} in several "
+            f"generations of {name}; `thought-ledger projections retry {name} {chain_id}` first: "
+            "then they stop at the same event"
+        )
+        self.name = name
+        self.chain_id = chain_id
+        self.positions = positions
+
+
+class ReadModelBusyError(ProjectionError):
+    """Others kept a read model locked for too long."""
+
+    def __init__(self, name: str, seconds: float) -> None:
+        super().__init__(
+            f"{name} was being written to for {seconds:.0f} seconds; nothing was changed, try again"
+        )
+        self.name = name

@@ -1,30 +1,24 @@
 """Moves one generation along the log: rows and position in one transaction, exactly once."""
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, LiteralString
 from uuid import UUID
 
-import psycopg
 from eventsourcing.persistence import StoredEvent
 from psycopg import Connection
 from psycopg.rows import TupleRow
-from psycopg.sql import SQL, Identifier
 
-from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEventError
 from ledger.log import POSITION_MAX, head, read_stored
 from ledger.said import Said
 from ledger.serialization import Recorded, decode
 from projections.errors import FencedError, LogRestoredError
-from projections.faults import blames_database
 from projections.generations import Generation
-from projections.projection import Change, Copy, Projection
-from projections.text import shown
+from projections.parked import LeftOut, left_out
+from projections.projection import Projection
+from projections.tables import UNREADABLE, PoisonError, Tables, described
 
 BATCH_EVENTS_MAX = 500
-ERROR_CHARACTERS_MAX = 2_000
 
 UPDATE_EPOCH = """
     UPDATE {schema}.checkpoint
@@ -87,14 +81,6 @@ class _Batch:
         self.last_positions[chain_id] = position
 
 
-class _PoisonError(Exception):
-    """Some event of the batch cannot be applied."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
 class Follower:
     """Leads one generation on one connection, which holds the lead (``take_lead``)."""
 
@@ -112,16 +98,21 @@ class Follower:
         self._say = say
         self._epoch = 0
         self._parked: set[UUID] = set()
-        self._statements: dict[str, bytes] = {}
+        self._left_out = LeftOut()
+        self._tables = Tables(connection, projection, generation.schema)
 
     def lead(self) -> None:
-        """Fence whoever led before, and find out how far they came.  Raises LogRestoredError."""
-        row = self._run(UPDATE_EPOCH).fetchone()
+        """Fence whoever led before, and find out how far they came and what is left out.
+
+        Raises LogRestoredError.
+        """
+        row = self._tables.run(UPDATE_EPOCH).fetchone()
         assert row is not None
         self._epoch, self.position = row
         if self.position > (end := head(self._connection)):
             raise LogRestoredError(self._projection.name, self.position, end)
-        self._parked = {chain_id for (chain_id,) in self._run(SELECT_PARKED).fetchall()}
+        self._parked = {chain_id for (chain_id,) in self._tables.run(SELECT_PARKED).fetchall()}
+        self._left_out = left_out(self._connection, self._projection)
 
     def step(self, limit: int = BATCH_EVENTS_MAX, *, to: int = POSITION_MAX) -> int:
         """Apply the next batch of the log, not beyond position *to*; how many events that was.
@@ -136,7 +127,9 @@ class Follower:
 
     def check(self) -> None:
         """Make sure, when there is nothing to do, that it could be done.  Raises as ``step``."""
-        row = self._run(SELECT_LEADS, {"position": self.position, "epoch": self._epoch}).fetchone()
+        row = self._tables.run(
+            SELECT_LEADS, {"position": self.position, "epoch": self._epoch}
+        ).fetchone()
         if row is None or not row[0]:
             raise FencedError(self._generation.schema)
 
@@ -145,7 +138,7 @@ class Follower:
     def _apply(self, rows: Sequence[Row]) -> None:
         try:
             self._advance(self._sort(rows))
-        except _PoisonError as poison:
+        except PoisonError as poison:
             if len(rows) > 1:
                 half = len(rows) // 2
                 self._apply(rows[:half])
@@ -165,18 +158,20 @@ class Follower:
             if chain_id in self._parked or chain_id in batch.poisons:
                 batch.leave_out(position, chain_id)
                 continue
+            if self._left_out.holds(position, stored):
+                continue
             try:
                 batch.events.append(decode(position, stored))
-            except (TamperedEventError, UnknownTopicError, UnreadableEventError) as error:
+            except UNREADABLE as error:
                 _poison(batch, row, error)
         return batch
 
     def _advance(self, batch: _Batch) -> None:
         """Make the changes and move the position, or do neither."""
         # Decided before the transaction, in which nobody is kept waiting by it.
-        changes = self._decide(batch.events)
+        changes = self._tables.decide(batch.events)
         with self._connection.transaction():
-            moved = self._run(
+            moved = self._tables.run(
                 UPDATE_POSITION,
                 {
                     "from": self.position,
@@ -187,7 +182,7 @@ class Follower:
             )
             if moved.rowcount != 1:
                 raise FencedError(self._generation.schema)
-            self._make(changes)
+            self._tables.make(changes)
             self._park(batch)
         self.position = batch.to
         self._parked.update(batch.poisons)
@@ -195,52 +190,31 @@ class Follower:
             self._say(
                 Said(
                     f"parked chain {stored.originator_id} in {self._generation.schema} "
-                    f"at position {position} ({stored.topic}): {_described(error)}",
+                    f"at position {position} ({stored.topic}): {described(error)}",
                     event="parked",
                     read_model=self._generation.name,
                     generation=self._generation.number,
                     chain_id=str(stored.originator_id),
                     position=position,
                     topic=stored.topic,
-                    error=_described(error),
+                    error=described(error),
                 )
             )
 
-    def _decide(self, events: Sequence[Recorded]) -> Sequence[Change]:
-        with _watching():
-            return list(self._projection.changes(events)) if events else []
-
-    def _make(self, changes: Sequence[Change]) -> None:
-        with _watching():
-            for change in changes:
-                self._make_one(change)
-
-    def _make_one(self, change: Change) -> None:
-        if not isinstance(change, Copy):
-            self._run(change.statement, change.parameters)
-            return
-        with (
-            self._connection.cursor() as cursor,
-            cursor.copy(self._copy_statement(change)) as copy,
-        ):
-            copy.set_types(list(change.columns.values()))
-            for row in change.rows:
-                copy.write_row(row)
-
     def _park(self, batch: _Batch) -> None:
         for chain_id, ((position, stored), error) in batch.poisons.items():
-            self._run(
+            self._tables.run(
                 INSERT_PARKED,
                 {
                     "chain_id": chain_id,
                     "position": position,
                     "version": stored.originator_version,
                     "topic": stored.topic,
-                    "error": _described(error),
+                    "error": described(error),
                 },
             )
         if batch.left_out:
-            self._run(
+            self._tables.run(
                 UPDATE_PARKED,
                 {
                     "chain_ids": list(batch.left_out),
@@ -249,38 +223,6 @@ class Follower:
                 },
             )
 
-    # -- Statements, with the generation's schema put in once -------------------------------------
-
-    def _run(self, statement: LiteralString, parameters: Any = None) -> psycopg.Cursor[TupleRow]:
-        compiled = self._statements.get(statement)
-        if compiled is None:
-            schema = Identifier(self._generation.schema)
-            compiled = SQL(statement).format(schema=schema).as_bytes(self._connection)
-            self._statements[statement] = compiled
-        return self._connection.execute(compiled, parameters, prepare=True)
-
-    def _copy_statement(self, change: Copy) -> bytes:
-        compiled = self._statements.get(change.table)
-        if compiled is None:
-            columns = SQL(", ").join(map(Identifier, change.columns))
-            table = Identifier(self._generation.schema, change.table)
-            statement = SQL("COPY {} ({}) FROM STDIN (FORMAT binary)").format(table, columns)
-            compiled = statement.as_bytes(self._connection)
-            self._statements[change.table] = compiled
-        return compiled
-
-
-@contextmanager
-def _watching() -> Generator[None]:
-    """Raise _PoisonError for whatever is not the database's fault."""
-    try:
-        yield
-    # The one place for it: whatever a projection does wrong must end up parked and be seen.
-    except Exception as error:
-        if blames_database(error):
-            raise
-        raise _PoisonError(error) from error
-
 
 def _poison(batch: _Batch, row: Row, error: Exception) -> None:
     position, stored = row
@@ -288,7 +230,3 @@ def _poison(batch: _Batch, row: Row, error: Exception) -> None:
     assert isinstance(chain_id, UUID)
     batch.poisons[chain_id] = (row, error)
     batch.leave_out(position, chain_id)
-
-
-def _described(error: Exception) -> str:
-    return shown(f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS_MAX])

@@ -6,8 +6,7 @@ Readers look only at schema ``live``, whose views point at one generation of eac
 (``projections.views``); promoting another one moves the views (``projections.promotion``).
 """
 
-from importlib import resources
-from typing import LiteralString, NamedTuple, cast
+from typing import LiteralString, NamedTuple
 
 import psycopg
 from psycopg import Connection
@@ -22,9 +21,9 @@ from projections.errors import (
     ProjectionVersionError,
 )
 from projections.projection import Projection
+from projections.registry import LOCK_REGISTRY, REGISTRY_EXISTS, bundled, ensure_registry
 
-# One builder at a time; the numbers are arbitrary and only have to stay the same.
-LOCK_REGISTRY = "SELECT pg_advisory_xact_lock(74110002)"
+# Arbitrary; it only has to stay the same.
 LEADER_LOCK_CLASS = 74110003
 INDEX_MEMORY = "256MB"
 
@@ -32,14 +31,6 @@ INDEX_MEMORY = "256MB"
 CHANNEL = "projection_generations"
 LISTEN_TO_GENERATIONS: LiteralString = f"LISTEN {CHANNEL}"
 NOTIFY_GENERATIONS: LiteralString = f"NOTIFY {CHANNEL}"
-
-# By a look at the catalogue itself: to_regclass may answer from a cache that, within a
-# transaction that waited for the lock, still says no.
-REGISTRY_EXISTS = """
-    SELECT EXISTS (
-        SELECT FROM pg_tables WHERE schemaname = 'projections' AND tablename = 'generations'
-    )
-"""
 
 SELECT_GENERATIONS = """
     SELECT id, name, number, projection_version, schema_name, state
@@ -107,6 +98,7 @@ def ensure_live(connection: Connection[TupleRow], projection: Projection) -> Gen
 
     Raises ProjectionVersionError, GrantMissingError.
     """
+    ensure_registry(connection)
     generation = find_live(connection, projection.name) or _build_live(connection, projection)
     refuse_other_version(generation, projection)
     return generation
@@ -167,6 +159,7 @@ def begin(connection: Connection[TupleRow], projection: Projection) -> Generatio
 
     Raises GrantMissingError.
     """
+    ensure_registry(connection)
     try:
         with connection.transaction():
             connection.execute(LOCK_REGISTRY)
@@ -183,7 +176,7 @@ def build(connection: Connection[TupleRow], projection: Projection, number: int)
     with connection.transaction():
         connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
         for name in ("checkpoint", projection.name):
-            connection.execute(SQL(_bundled(name)).format(schema=Identifier(schema)))
+            connection.execute(SQL(bundled(name)).format(schema=Identifier(schema)))
         row = connection.execute(
             INSERT_GENERATION,
             {
@@ -204,7 +197,7 @@ def add_indexes(
     schema = Identifier(generation.schema)
     with connection.transaction():
         connection.execute(CONFIGURE_INDEXING, {"memory": INDEX_MEMORY})
-        connection.execute(SQL(_bundled(f"{projection.name}_indexes")).format(schema=schema))
+        connection.execute(SQL(bundled(f"{projection.name}_indexes")).format(schema=schema))
         for table in views.tables_of(connection, generation.schema):
             name = Identifier(generation.schema, table)
             connection.execute(SQL("ANALYZE {}").format(name))
@@ -281,15 +274,6 @@ def _build_live(connection: Connection[TupleRow], projection: Projection) -> Gen
 
 
 def _next_number(connection: Connection[TupleRow], name: str) -> int:
-    row = connection.execute(REGISTRY_EXISTS).fetchone()
-    if row is None or not row[0]:
-        connection.execute(_bundled("registry"))
     row = connection.execute(SELECT_NEXT_NUMBER, {"name": name}).fetchone()
     assert row is not None
     return row[0]
-
-
-def _bundled(name: str) -> LiteralString:
-    file = resources.files("projections") / "sql" / f"{name}.sql"
-    # Shipped with the package, so as trustworthy as the code itself.
-    return cast("LiteralString", file.read_text(encoding="utf-8"))

@@ -71,8 +71,8 @@ def _parked(look: Look) -> Iterator[Seen]:
             yield failed(
                 f"{row.parked} {'chain is' if row.parked == 1 else 'chains are'} parked in "
                 f"{row.name}: what was recorded in them since is not in the read model",
-                f"the table {row.name}_g{row.generation}.parked has the error of each; mend its "
-                "cause",
+                f"`thought-ledger projections parked {row.name}` lists them, and `... show "
+                f"{row.name} CHAIN` says of each why, and what to do",
             )
     if not wrong:
         yield ok("no chain is parked")

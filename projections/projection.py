@@ -63,6 +63,7 @@ class Projection(Protocol):
     def changes(self, batch: Sequence[Recorded]) -> Iterable[Change]:
         """What *batch*, the next events of the whole log, does to the tables.
 
-        However the log is cut into batches, the tables come out the same.
+        However the log is cut into batches, the tables come out the same; and also when the
+        events of a chain come late, in their order: when it was parked and is retried.
         """
         ...

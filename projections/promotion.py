@@ -15,6 +15,7 @@ from projections import generations
 from projections.errors import GenerationBehindError, SwitchBlockedError
 from projections.follower import channel_of
 from projections.generations import Generation
+from projections.registry import LOCK_REGISTRY
 
 # Readers that come meanwhile wait behind the switch: so it does not wait long, but again and again.
 SWITCH_LOCK_MILLISECONDS_MAX = 50
@@ -122,7 +123,7 @@ def _switch(
 ) -> Promoted:
     with connection.transaction():
         connection.execute(LIMIT_LOCKS, {"limit": f"{SWITCH_LOCK_MILLISECONDS_MAX}ms"})
-        connection.execute(generations.LOCK_REGISTRY)
+        connection.execute(LOCK_REGISTRY)
         switch = generations.Switch(connection, generation)
         replaced = switch.replaced
         start = time.perf_counter()

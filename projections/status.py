@@ -13,7 +13,8 @@ from psycopg.sql import SQL, Identifier
 
 from ledger.database import Connector
 from ledger.log import head
-from projections.generations import LEADER_LOCK_CLASS, REGISTRY_EXISTS
+from projections.generations import LEADER_LOCK_CLASS
+from projections.registry import REGISTRY_EXISTS
 
 LAG_EVENTS_MAX = 100_000
 

@@ -25,7 +25,8 @@ COLUMNS = {
     "digest": "int8",
 }
 
-# The positions of a batch come after all before it, so its entries come after those there are.
+# The positions of a batch come after all before it, so its entries come after those there are; only
+# those of a chain that was parked come late, and are put in among the others.
 # Neither a term nor an array of numbers has a blank in it, and one text is passed and split much
 # faster than an array of many.
 UPSERT_TERMS = """
@@ -35,7 +36,11 @@ UPSERT_TERMS = """
                string_to_array(%(terms)s, ' '), string_to_array(%(entries)s, ' ')
            ) AS more (term, entries)
         ON CONFLICT (term, tenant, block) DO UPDATE
-       SET entries = term.entries || excluded.entries
+       SET entries = CASE
+               WHEN term.entries[cardinality(term.entries)] < excluded.entries[1]
+               THEN term.entries || excluded.entries
+               ELSE ARRAY(SELECT unnest(term.entries || excluded.entries) ORDER BY 1)
+           END
 """
 
 UPSERT_TOTALS = """

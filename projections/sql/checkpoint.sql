@@ -12,7 +12,7 @@ CREATE TABLE {schema}.checkpoint (
 ) WITH (fillfactor = 10); -- the row is rewritten with every batch; room for that on its page
 
 -- Chains with an event that could not be applied.  Nothing of such a chain is applied from
--- position on, so a retry starts there.
+-- position on, so a retry starts there (projections/unparking.py).
 CREATE TABLE {schema}.parked (
     -- The stream: the chain, or the stream of a chain's recalls.
     chain_id      uuid        PRIMARY KEY,

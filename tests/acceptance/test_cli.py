@@ -35,6 +35,10 @@ COMMANDS = [
     ["restore"],
     ["projections", "run"],
     ["projections", "status"],
+    ["projections", "parked"],
+    ["projections", "show"],
+    ["projections", "retry"],
+    ["projections", "skip"],
 ]
 A_CHAIN = "00000000-0000-4000-8000-000000000000"
 REPLAYED_FIELDS = {

@@ -354,4 +354,4 @@ def test_a_parked_chain_is_a_failure(database, database_url, writer):
     finding = seen(database_url, health.CHECKS)["parked"]
 
     assert finding.state is State.FAILED
-    assert "thoughts_g1.parked" in finding.todo
+    assert "projections parked thoughts" in finding.todo
