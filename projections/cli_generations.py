@@ -162,8 +162,12 @@ def _find(connector: Connector, projection: Projection, number: int) -> Generati
 
 def tell_promoted(connector: Connector, promoted: Promoted, *, as_json: bool) -> None:
     """Say what a switch has done, and when no worker keeps its generation up."""
+    name = promoted.generation.name
     with printing():
         print_promoted(promoted, as_json=as_json)
+    parked = _status(connector, promoted.generation).parked
+    if parked:
+        say(f"{parked} chains are parked in it: `thought-ledger projections parked {name}`")
     if not _is_led(connector, promoted.generation):
         say(
             f"nobody keeps {promoted.generation.schema} up: start a worker of version "
@@ -174,11 +178,14 @@ def tell_promoted(connector: Connector, promoted: Promoted, *, as_json: bool) ->
 def _is_led(connector: Connector, generation: Generation) -> bool:
     """Whether a worker takes it up, as those that run do at once."""
     deadline = time.monotonic() + LEADER_SECONDS_MAX
-    with connector.connect() as connection:
-        while time.monotonic() < deadline:
-            for row in status.look(connection).generations:
-                found = (row.name, row.generation) == (generation.name, generation.number)
-                if found and row.leader_pid is not None:
-                    return True
-            time.sleep(POLL_SECONDS)
+    while time.monotonic() < deadline:
+        if _status(connector, generation).leader_pid is not None:
+            return True
+        time.sleep(POLL_SECONDS)
     return False
+
+
+def _status(connector: Connector, generation: Generation) -> status.GenerationStatus:
+    wanted = (generation.name, generation.number)
+    found = status.look_by(connector).generations
+    return next(row for row in found if (row.name, row.generation) == wanted)

@@ -13,9 +13,11 @@ from projections.catalogue import ALL, projection_of
 from projections.cli_generations import SAMPLES_DEFAULT, Name, Samples, tell_promoted
 from projections.cli_progress import BuildProgress
 from projections.cli_words import print_comparison, print_digests, print_json, say, thousands
+from projections.comparison import Comparison
 from projections.errors import StillMovingError
 from projections.generations import Generation
 from projections.projection import Projection
+from projections.sampling import sampled
 from projections.worker import catch_up
 
 CATCH_UP_SECONDS_MAX = 30.0
@@ -83,6 +85,16 @@ def rebuild(
 
 def check(
     name: Name,
+    sample: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=10_000,
+            metavar="CHAINS",
+            help="Only so many chains, chosen by chance: quick, and nothing is built.",
+            show_default=False,
+        ),
+    ] = None,
     samples: Samples = SAMPLES_DEFAULT,
     rate: Rate = None,
     as_json: Json = False,
@@ -99,7 +111,11 @@ def check(
         catch_up(connector, projection, CATCH_UP_SECONDS_MAX)
         rebuilding = _Rebuilding(connector, projection, as_json=as_json, rate=rate)
         with printing():
-            is_equal = rebuilding.verify(samples)
+            is_equal = (
+                rebuilding.verify(samples)
+                if sample is None
+                else rebuilding.verify_some(sample, samples)
+            )
     if not is_equal:
         raise typer.Exit(NO)
 
@@ -160,18 +176,31 @@ class _Rebuilding:
             with operations.compared_to(self._connector, candidate) as comparison:
                 if not comparison.is_even:
                     raise StillMovingError(self._name)
-                digests = [comparison.digests(side) for side in (comparison.live, comparison.other)]
-                is_equal = digests[0] == digests[1]
-                differences = [] if is_equal else comparison.differences(samples)
-        print_digests(comparison, *digests, as_json=self._as_json)
-        if not is_equal:
+                is_equal = self._tell(comparison, samples, "all of it")
+        self._drop_unless_begun(begun, candidate.generation)
+        return is_equal
+
+    def verify_some(self, count: int, samples: int) -> bool:
+        with sampled(self._connector, self._projection, count) as sample:
+            what = f"{len(sample.chains):,} of its chains"
+            is_equal = self._tell(sample.comparison, samples, what)
+        if sample.uncovered:
+            names = ", ".join(sample.uncovered)
+            say(f"rows of {names} belong to many chains: only a check without --sample covers them")
+        return is_equal
+
+    def _tell(self, comparison: Comparison, samples: int, what: str) -> bool:
+        """Print what came of a check; whether the two are equal."""
+        live, fresh = map(comparison.digests, (comparison.live, comparison.other))
+        print_digests(comparison, live, fresh, what=what, as_json=self._as_json)
+        if live != fresh:
+            differences = comparison.differences(samples)
             print_comparison(comparison, differences, as_json=self._as_json)
             say(
                 f"{self._name} is not what the log says; "
                 f"`thought-ledger projections rebuild {self._name} --promote` makes it so"
             )
-        self._drop_unless_begun(begun, candidate.generation)
-        return is_equal
+        return live == fresh
 
     def _drop_unless_begun(self, begun: Generation | None, generation: Generation) -> None:
         if begun is None:

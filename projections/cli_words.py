@@ -115,6 +115,7 @@ def print_digests(
     live: Sequence[TableDigest],
     fresh: Sequence[TableDigest],
     *,
+    what: str,
     as_json: bool,
 ) -> None:
     """Both digests of each table, and whether they are equal."""
@@ -125,13 +126,14 @@ def print_digests(
                 "name": comparison.live.name,
                 "generation": comparison.live.number,
                 "position": comparison.live_position,
+                "checked": what,
                 "equal": all(one == other for one, other in pairs),
                 "tables": [{"live": asdict(one), "fresh": asdict(other)} for one, other in pairs],
             }
         )
         return
     position = thousands(comparison.live_position)
-    print(f"{comparison.live.name}: the log to position {position}, folded anew")
+    print(f"{comparison.live.name}: the log to position {position} folded anew, {what}")
     print_table(
         ("table", "rows", "sha256", "fresh"),
         [

@@ -2,9 +2,9 @@
 
 import psycopg
 
-# The connection (08), the state of the transaction or the server (25, 40, 53, 55, 57, 58, XX),
-# and a schema that is not there (3F).
-CLASSES = frozenset({"08", "25", "3F", "40", "53", "55", "57", "58", "XX"})
+# The connection (08), the state of the transaction, the session or the server (25, 26, 40, 53, 55,
+# 57, 58, XX), and a schema that is not there (3F).
+CLASSES = frozenset({"08", "25", "26", "3F", "40", "53", "55", "57", "58", "XX"})
 # A privilege, a table or a column is missing: the schema is not as it was built.
 STATES = frozenset({"42501", "42P01", "42703"})
 

@@ -9,7 +9,7 @@ import psycopg
 from ledger.database import Connector
 from projections import generations
 from projections.candidate import Candidate, Progress, open_candidate
-from projections.comparison import Comparison, compare
+from projections.comparison import Comparison
 from projections.errors import (
     BeingBuiltError,
     GenerationBlockedError,
@@ -21,6 +21,7 @@ from projections.generations import Generation
 from projections.projection import Projection
 from projections.promotion import Promoted, promote, waiting
 from projections.session import session
+from projections.snapshot import compare
 
 RETIRE_LOCK_SECONDS_MAX = 5
 

@@ -53,6 +53,14 @@ class Projection(Protocol):
         ...
 
     @property
+    def chain_columns(self) -> Mapping[str, str]:
+        """Of the tables whose rows belong to one chain each, the column that names it.
+
+        A sample of chains is compared by these.
+        """
+        ...
+
+    @property
     def rest_seconds(self) -> float:
         """How long a worker that has caught up rests after a batch, to take more at once.
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from uuid import UUID
 
 from ledger.events import ChainStarted, ThoughtRecorded
@@ -58,6 +59,7 @@ class Terms:
     name = "terms"
     version = 2
     tables = ("term_texts", "terms", "term_totals")
+    chain_columns = MappingProxyType({"term_texts": "chain_id"})
     rest_seconds = 0.03
 
     def changes(self, batch: Sequence[Recorded]) -> Iterator[Change]:

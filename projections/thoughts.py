@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -88,6 +89,9 @@ class Thoughts:
     name = "thoughts"
     version = 2
     tables = ("thought_chains", "thoughts", "memories")
+    chain_columns = MappingProxyType(
+        {"thought_chains": "id", "thoughts": "chain_id", "memories": "chain_id"}
+    )
     rest_seconds = 0.0
 
     def changes(self, batch: Sequence[Recorded]) -> Iterator[Change]:
