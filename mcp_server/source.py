@@ -32,6 +32,7 @@ class LedgerSource:
         self._on_open = on_open
         self._role = role
         self._opening: asyncio.Task[Ledger] | None = None
+        self._queue = asyncio.Lock()
         self.error: LedgerError | None = None
         self.lists = ChainLists(self.reader)
         """The read model of chains, for after ``get``."""
@@ -47,7 +48,11 @@ class LedgerSource:
         if self._opening is None or (self._opening.done() and self._opening.exception()):
             self.start()
         assert self._opening is not None
-        return await asyncio.shield(self._opening)
+        opening = self._opening
+        # In the order they come: whoever comes at the moment it opens, when those who waited have
+        # yet to wake, must not be recorded before them.
+        async with self._queue:
+            return await asyncio.shield(opening)
 
     def reader(self) -> Connector:
         """Makes connections that read the read models; for after ``get``."""
