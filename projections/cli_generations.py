@@ -67,7 +67,7 @@ def diff(
 ) -> None:
     """Show what would change for readers if another generation were promoted.
 
-    By default the one that was built last, else the one that was live before.
+    By default the one `promote` would take, else the one `rollback` would.
     """
     projection = projection_of(name)
     with opened(settings_of(data_dir, database_url)) as database:
@@ -98,6 +98,9 @@ def promote(
     projection = projection_of(name)
     with opened(settings_of(data_dir, database_url)) as database:
         connector = database.connector(Role.PROJECTOR)
+        if number is not None and _find(connector, projection, number).state == "live":
+            say(f"generation {number} of {name} is live already")
+            return
         with BuildProgress(name, quiet=as_json) as progress:
             promoted = operations.promote_generation(
                 connector, projection, number=number, report=progress.report, say=say
@@ -111,7 +114,10 @@ def rollback(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Switch readers back to the generation that was live before, in one transaction."""
+    """Switch readers back to the generation before the live one, in one transaction.
+
+    `promote` goes forward again.
+    """
     projection = projection_of(name)
     with opened(settings_of(data_dir, database_url)) as database:
         connector = database.connector(Role.PROJECTOR)
@@ -149,7 +155,7 @@ def _other(connector: Connector, projection: Projection, number: int | None) -> 
     if number is not None:
         return _find(connector, projection, number)
     listed = operations.look(connector, projection)
-    others = [*([listed.building] if listed.building else []), *listed.kept]
+    others = [*([listed.building] if listed.building else []), *listed.later, *listed.earlier]
     if not others:
         raise NothingToPromoteError(projection.name)
     return others[0]
@@ -165,7 +171,7 @@ def tell_promoted(connector: Connector, promoted: Promoted, *, as_json: bool) ->
     name = promoted.generation.name
     with printing():
         print_promoted(promoted, as_json=as_json)
-    parked = _status(connector, promoted.generation).parked
+    parked = parked_count(connector, promoted.generation)
     if parked:
         say(f"{parked} chains are parked in it: `thought-ledger projections parked {name}`")
     if not _is_led(connector, promoted.generation):
@@ -183,6 +189,11 @@ def _is_led(connector: Connector, generation: Generation) -> bool:
             return True
         time.sleep(POLL_SECONDS)
     return False
+
+
+def parked_count(connector: Connector, generation: Generation) -> int:
+    """How many chains are parked in it."""
+    return _status(connector, generation).parked
 
 
 def _status(connector: Connector, generation: Generation) -> status.GenerationStatus:

@@ -14,7 +14,7 @@ from projections.cli_words import say, thousands
 from projections.generations import Generation
 
 LINE_SECONDS = 5.0
-WORDS = {"events": "events", "indexes": "indexes", "following": "catching up"}
+WORDS = {"events": "applying", "indexes": "making indexes", "following": "catching up"}
 
 
 class BuildProgress:
@@ -46,7 +46,7 @@ class BuildProgress:
         if self._last is not None and self._last.phase == "indexes":
             self._indexed += now - self._changed_at
         self._last, self._changed_at = built, now
-        rate = f"{thousands(round(self._rate()))}/s"
+        rate = f"{thousands(round(self._rate()))} events/s"
         self._bar.update(
             self._task,
             description=f"{self._name}: {WORDS[built.phase]}",
@@ -56,7 +56,8 @@ class BuildProgress:
         )
         if self._bar.disable and not self._quiet and now - self._said_at >= LINE_SECONDS:
             self._said_at = now
-            say(f"{self._name}: {WORDS[built.phase]}, {self._share(built)} %, {rate}{self._eta()}")
+            done = f"{self._share(built)} % of the log"
+            say(f"{self._name}: {WORDS[built.phase]}, {done}, {rate}{self._eta()}")
 
     def sentence(self, position: int) -> str:
         """What was done, when it is done."""

@@ -10,7 +10,13 @@ from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
 from projections import operations
 from projections.candidate import open_candidate
 from projections.catalogue import ALL, projection_of
-from projections.cli_generations import SAMPLES_DEFAULT, Name, Samples, tell_promoted
+from projections.cli_generations import (
+    SAMPLES_DEFAULT,
+    Name,
+    Samples,
+    parked_count,
+    tell_promoted,
+)
 from projections.cli_progress import BuildProgress
 from projections.cli_words import print_comparison, print_digests, print_json, say, thousands
 from projections.comparison import Comparison
@@ -196,9 +202,16 @@ class _Rebuilding:
         if live != fresh:
             differences = comparison.differences(samples)
             print_comparison(comparison, differences, as_json=self._as_json)
+            parked = parked_count(self._connector, comparison.live)
             say(
                 f"{self._name} is not what the log says; "
-                f"`thought-ledger projections rebuild {self._name} --promote` makes it so"
+                + (
+                    f"it has {parked} parked chains, which may be why: "
+                    f"`thought-ledger projections parked {self._name}`; else "
+                    if parked
+                    else ""
+                )
+                + f"`thought-ledger projections rebuild {self._name} --promote` makes it so"
             )
         return live == fresh
 

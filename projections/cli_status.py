@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -19,7 +20,8 @@ from projections.status import GenerationStatus, look, with_rates
 # Between the two looks that tell how fast those behind come on.
 RATE_SECONDS = 0.5
 
-TITLES = ("name", "generation", "state", "version", "position", "head", "lag", "seconds", "rate")
+# Where a terminal is too narrow the last are cut off.
+TITLES = ("name", "gen", "state", "version", "lag", "seconds", "rate", "to go", "parked", "leader")
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +42,8 @@ def status(
 ) -> None:
     """Show how far the read models are behind the log, how fast they come on, and who leads.
 
-    The time to go is at the speed of the last moment; none is known of one that does not move.
+    Rate and time to go are those of the last moment: of half a second for what is behind, and with
+    --watch of the time since the last look.
     """
     with (
         opened(settings_of(data_dir, database_url)) as database,
@@ -49,7 +52,7 @@ def status(
     ):
         if watch:
             for found in _watch(connection, every):
-                _show(found, as_json=as_json, clear=sys.stdout.isatty())
+                _show(found, as_json=as_json, again=True)
         else:
             _show(_once(connection), as_json=as_json)
 
@@ -57,7 +60,7 @@ def status(
 def _once(connection: Connection[TupleRow]) -> list[GenerationStatus]:
     first = look(connection)
     if not any(row.lag_events for row in first.generations):
-        return with_rates(first, first)
+        return list(first.generations)
     time.sleep(RATE_SECONDS)
     return with_rates(first, look(connection))
 
@@ -72,15 +75,17 @@ def _watch(connection: Connection[TupleRow], seconds: float) -> Iterator[list[Ge
         before = after
 
 
-def _show(found: Sequence[GenerationStatus], *, as_json: bool, clear: bool = False) -> None:
+def _show(found: Sequence[GenerationStatus], *, as_json: bool, again: bool = False) -> None:
     if as_json:
         for row in found:
             print_json(row)
         return
-    if clear:
+    if again and sys.stdout.isatty():
         Console().clear()
+    elif again:
+        print(f"\n{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}")
     if found:
-        print_table((*TITLES, "to go", "parked", "leader"), [_line(row) for row in found])
+        print_table((*TITLES, "position", "head"), [_line(row) for row in found])
         sys.stdout.flush()
         return
     print(
@@ -96,19 +101,19 @@ def _line(row: GenerationStatus) -> tuple[str, ...]:
         str(row.generation),
         row.state,
         str(row.projection_version),
-        thousands(row.position),
-        thousands(row.head),
-        thousands(row.lag_events),
+        "beyond" if row.position > row.head else thousands(row.lag_events),
         f"{row.lag_seconds:.1f}",
-        f"{thousands(round(row.rate or 0))}/s",
+        "-" if row.rate is None else f"{thousands(round(row.rate))}/s",
         _duration(row.eta_seconds),
         str(row.parked),
         row.leader or ("none" if row.leader_pid is None else f"session {row.leader_pid}"),
+        thousands(row.position),
+        thousands(row.head),
     )
 
 
 def _duration(seconds: float | None) -> str:
     if seconds is None:
-        return "?"
+        return "-"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"

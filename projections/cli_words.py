@@ -55,9 +55,11 @@ def print_promoted(promoted: Promoted, *, as_json: bool) -> None:
         f"{thousands(promoted.position)}; switched in {promoted.seconds * 1000:.1f} ms"
     )
     if replaced is not None and replaced.id != generation.id:
+        back = replaced.number < generation.number
         print(
-            f"{generation.name}: {replaced.schema} is kept: `thought-ledger projections rollback "
-            f"{generation.name}` goes back to it, `... retire {generation.name}` drops it"
+            f"{generation.name}: {replaced.schema} is kept: `thought-ledger projections "
+            f"{'rollback' if back else 'promote'} {generation.name}` goes "
+            f"{'back' if back else 'forward'} to it, `... retire {generation.name}` drops it"
         )
 
 
@@ -84,10 +86,7 @@ def print_comparison(
             f"{thousands(comparison.other_position)}: what lies between differs, too; a worker "
             "that keeps the live one up would bring it there"
         )
-    print(
-        f"{live.name}: {live.schema} (live, version {live.projection_version}) and "
-        f"{other.schema} (version {other.projection_version}), {at}"
-    )
+    print(f"{live.name}: {_titled(live)}, live, and {_other_title(live, other)}, {at}")
     print_table(
         ("table", "rows live", "rows new", "added", "removed", "changed", "columns"),
         [
@@ -146,6 +145,16 @@ def print_digests(
             for one, other in pairs
         ],
     )
+
+
+def _titled(generation: Generation) -> str:
+    name = f"{generation.name}_g{generation.number}"
+    return f"{name} (version {generation.projection_version})"
+
+
+def _other_title(live: Generation, other: Generation) -> str:
+    # A sample is folded into something that is no generation.
+    return "the log folded anew" if live.number == other.number else _titled(other)
 
 
 def _described(generation: Generation, position: int) -> Mapping[str, int]:

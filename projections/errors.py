@@ -91,8 +91,9 @@ class NothingToPromoteError(ProjectionError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"{name} has no other generation to go to; "
-            f"`thought-ledger projections rebuild {name}` builds one"
+            f"{name} has no generation after the live one; "
+            f"`thought-ledger projections rebuild {name}` builds one, "
+            f"`... rollback {name}` goes to the one before"
         )
         self.name = name
 
@@ -101,7 +102,7 @@ class NothingToRollBackError(ProjectionError):
     """No generation was live before and is still there."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name} has no generation that was live before the one that is now")
+        super().__init__(f"{name} has no generation before the live one that is kept to go back to")
         self.name = name
 
 
@@ -135,8 +136,9 @@ class SwitchBlockedError(ProjectionError):
     def __init__(self, name: str, sessions: Sequence[int]) -> None:
         who = f" (database sessions {', '.join(map(str, sessions))})" if sessions else ""
         super().__init__(
-            f"long queries on the read model {name} keep readers from being switched{who}; "
-            "nothing was changed: try again when they have ended"
+            f"long transactions hold the read model {name} and keep readers from being switched"
+            f"{who}; nothing was changed: try again when they have ended, or end them, as a "
+            "superuser by `SELECT pg_terminate_backend(SESSION)`"
         )
         self.name = name
         self.sessions = tuple(sessions)

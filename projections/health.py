@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from ledger.health import Check, Look, Seen, failed, ok, warning
 from projections import status
 from projections.catalogue import ALL
-from projections.generations import find_live
 from projections.status import LAG_EVENTS_MAX, GenerationStatus
 
 LAG_SECONDS_MAX = 10.0
@@ -22,6 +21,12 @@ def _followed(look: Look) -> Iterator[Seen]:
 
 
 def _progress(look: Look, row: GenerationStatus) -> Seen:
+    if row.position > row.head:
+        return failed(
+            f"{row.name} is at position {row.position} and the log ends at {row.head}: the log was "
+            "restored from an older backup",
+            f"run `thought-ledger projections rebuild {row.name} --promote`",
+        )
     events = f"{'over ' if row.lag_events >= LAG_EVENTS_MAX else ''}{row.lag_events:,}"
     behind = (
         f"{events} events and {row.lag_seconds:.1f} s behind the log"
@@ -45,22 +50,53 @@ def _progress(look: Look, row: GenerationStatus) -> Seen:
 
 
 def _versions(look: Look) -> Iterator[Seen]:
-    wrong = False
-    for projection in ALL:
-        generation = find_live(look.connection, projection.name)
-        if generation is None or generation.projection_version == projection.version:
-            continue
-        wrong = True
-        newer = generation.projection_version > projection.version
-        yield failed(
-            f"{generation.schema} was built by version {generation.projection_version} of "
-            f"{projection.name}, and this thought-ledger has version {projection.version}",
-            "upgrade this thought-ledger"
-            if newer
-            else f"run `thought-ledger projections rebuild {projection.name} --promote`",
-        )
+    versions = {projection.name: projection.version for projection in ALL}
+    wrong = [
+        row
+        for row in _live(look)
+        if row.name in versions and row.projection_version != versions[row.name]
+    ]
+    for row in wrong:
+        yield _other_version(row, versions[row.name])
     if not wrong:
         yield ok("every read model was built by this version of the code")
+
+
+def _other_version(row: GenerationStatus, version: int) -> Seen:
+    fact = (
+        f"{row.name}_g{row.generation} was built by version {row.projection_version} of "
+        f"{row.name}, and this thought-ledger has version {version}"
+    )
+    if row.projection_version > version:
+        return failed(fact, "upgrade this thought-ledger")
+    todo = (
+        f"`thought-ledger projections rebuild {row.name}`, then `diff` and `promote`, switch "
+        "readers to this version"
+    )
+    if row.leader is None:
+        return failed(f"{fact}; nobody keeps it up", f"now: {todo}")
+    return warning(f"{fact}; {row.leader} keeps it up", f"when you want it: {todo}")
+
+
+def _others(look: Look) -> Iterator[Seen]:
+    """What is there beside the live ones: forgotten builds, and kept ones nobody keeps up."""
+    found = status.look(look.connection).generations
+    forgotten = [row for row in found if row.state == "building" and row.leader_pid is None]
+    left = [row for row in found if row.state == "kept" and row.leader_pid is None]
+    for row in forgotten:
+        yield warning(
+            f"{row.name}_g{row.generation} was begun and never promoted",
+            f"run `thought-ledger projections promote {row.name}`, or `thought-ledger projections "
+            f"retire {row.name} --generation {row.generation}`",
+        )
+    for row in left:
+        yield warning(
+            f"{row.name}_g{row.generation} is kept to go back to, and nobody keeps it up",
+            f"start a worker of version {row.projection_version} of {row.name}, or run "
+            f"`thought-ledger projections retire {row.name} --generation {row.generation}`",
+        )
+    if not forgotten and not left:
+        yield ok("no generation is forgotten beside the live ones")
 
 
 def _parked(look: Look) -> Iterator[Seen]:
@@ -85,5 +121,6 @@ def _live(look: Look) -> list[GenerationStatus]:
 CHECKS = (
     Check("read models", _followed),
     Check("versions", _versions),
+    Check("generations", _others),
     Check("parked", _parked),
 )

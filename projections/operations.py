@@ -37,6 +37,22 @@ class Listed:
     building: Generation | None
     kept: list[Generation]
 
+    @property
+    def earlier(self) -> list[Generation]:
+        """Kept ones that were built before the live one, the latest first."""
+        return [found for found in self._latest_first() if not self._is_later(found)]
+
+    @property
+    def later(self) -> list[Generation]:
+        """Kept ones that were built after the live one, the latest first."""
+        return [found for found in self._latest_first() if self._is_later(found)]
+
+    def _latest_first(self) -> list[Generation]:
+        return sorted(self.kept, key=lambda found: found.number, reverse=True)
+
+    def _is_later(self, found: Generation) -> bool:
+        return self.live is not None and found.number > self.live.number
+
 
 def look(connector: Connector, projection: Projection) -> Listed:
     """What there is of a projection; ``building`` is of the version of this code."""
@@ -65,10 +81,13 @@ def promote_generation(
 ) -> Promoted:
     """Switch readers to the generation that was built last, or to a given one.
 
+    Without one that was never live, it is the latest of those readers were switched back from.
+
     Raises NothingToPromoteError, GenerationNotFoundError, and what ``promote`` raises.
     """
     if number is None:
-        generation = look(connector, projection).building
+        listed = look(connector, projection)
+        generation = listed.building or next(iter(listed.later), None)
         if generation is None:
             raise NothingToPromoteError(projection.name)
     else:
@@ -84,14 +103,14 @@ def roll_back(
     report: Report = lambda _: None,
     say: Say = lambda _: None,
 ) -> Promoted:
-    """Switch readers to the generation that was live before.
+    """Switch readers to the generation before theirs, of those that are kept.
 
     Raises NothingToRollBackError, and what ``promote`` raises.
     """
-    kept = look(connector, projection).kept
-    if not kept:
+    earlier = look(connector, projection).earlier
+    if not earlier:
         raise NothingToRollBackError(projection.name)
-    return _switch(connector, projection, kept[0], report, say)
+    return _switch(connector, projection, earlier[0], report, say)
 
 
 def switch_to(connector: Connector, candidate: Candidate) -> Promoted:
@@ -129,19 +148,17 @@ def compared(
 
     Raises NoLiveGenerationError, BeingBuiltError.
     """
-    try:
+    if other.state == "building" or not _is_led_or_foreign(connector, projection, other):
         with open_candidate(connector, projection, other, say) as candidate:
             candidate.build_up(report)
             with compared_to(connector, candidate) as comparison:
                 yield comparison
-    except BeingBuiltError:
-        if other.state == "building":
-            raise
-        live = _live(connector, other.name)
-        with session(connector) as connection:
-            reach = waiting(connection, other)
-            with compare(connector, live, other, reach) as comparison:
-                yield comparison
+        return
+    live = _live(connector, other.name)
+    with session(connector) as connection:
+        reach = waiting(connection, other)
+        with compare(connector, live, other, reach) as comparison:
+            yield comparison
 
 
 @contextmanager
@@ -150,6 +167,16 @@ def compared_to(connector: Connector, candidate: Candidate) -> Generator[Compari
     live = _live(connector, candidate.generation.name)
     with compare(connector, live, candidate.generation, candidate.reach) as comparison:
         yield comparison
+
+
+def _is_led_or_foreign(
+    connector: Connector, projection: Projection, generation: Generation
+) -> bool:
+    """Whether it is for others to bring it up: a worker leads it, or would have to."""
+    if generation.projection_version != projection.version:
+        return True
+    with session(connector) as connection:
+        return not generations.take_lead(connection, generation)
 
 
 def _live(connector: Connector, name: str) -> Generation:
@@ -168,15 +195,11 @@ def _switch(
     say: Say,
 ) -> Promoted:
     """Lead it if it is of this version and nobody else does; else those who do bring it up."""
-    if generation.projection_version == projection.version:
-        try:
-            with open_candidate(connector, projection, generation, say) as candidate:
-                candidate.build_up(report)
-                return switch_to(connector, candidate)
-        except BeingBuiltError:
-            if generation.state == "building":
-                raise
-    elif generation.state == "building":
-        generations.refuse_other_version(generation, projection)
+    if generation.state == "building" or not _is_led_or_foreign(connector, projection, generation):
+        with open_candidate(connector, projection, generation, say) as candidate:
+            events = candidate.build_up(report)
+            if events:
+                say(f"{generation.schema} was {events:,} events behind and was brought up first")
+            return switch_to(connector, candidate)
     with session(connector) as connection:
         return promote(connection, generation)

@@ -24,6 +24,7 @@ SWITCH_SECONDS_MAX = 30.0
 APPROACH_SECONDS_MAX = 5.0
 RETRY_PAUSE_SECONDS = 0.02
 POLL_SECONDS = 0.002
+LONG_SECONDS = 0.2
 
 LIMIT_LOCKS = "SELECT set_config('lock_timeout', %(limit)s, true)"
 
@@ -33,8 +34,9 @@ SELECT_POSITION = "SELECT position FROM {schema}.checkpoint"
 
 NOTIFY_POSITION = "SELECT pg_notify(%(channel)s, %(position)s::text)"
 
-SELECT_BLOCKING = """
-    SELECT DISTINCT lock.pid
+# A transaction that still has the lock at a second look.
+SELECT_HOLDING = """
+    SELECT DISTINCT lock.pid, lock.virtualtransaction
       FROM pg_locks AS lock
       JOIN pg_class AS relation ON relation.oid = lock.relation
      WHERE lock.granted
@@ -165,4 +167,8 @@ def position_of(
 
 
 def _blocking(connection: Connection[TupleRow]) -> list[int]:
-    return [pid for (pid,) in connection.execute(SELECT_BLOCKING).fetchall()]
+    """The sessions whose transactions hold a view for long, not those that just read it."""
+    first = connection.execute(SELECT_HOLDING).fetchall()
+    time.sleep(LONG_SECONDS)
+    second = connection.execute(SELECT_HOLDING).fetchall()
+    return [pid for pid, transaction in second if (pid, transaction) in first]

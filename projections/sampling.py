@@ -1,5 +1,6 @@
 """Some chains of a live read model compared with what the log says, and nothing left of it."""
 
+import random
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ BEGIN = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 SELECT_CHAINS = """
     SELECT DISTINCT event.originator_id
       FROM (SELECT (random() * %(position)s)::int8 AS place
-              FROM generate_series(1, %(count)s)) AS chosen
+              FROM generate_series(1, 4 * %(count)s)) AS chosen
      CROSS JOIN LATERAL (
            SELECT originator_id
              FROM ledger.events
@@ -74,7 +75,8 @@ def sampled(connector: Connector, projection: Projection, count: int) -> Generat
         position = position_of(connection, SELECT_POSITION, live)
         chosen = SQL(SELECT_CHAINS).format(schema=Identifier(live.schema))
         where = {"position": position, "count": count}
-        chains = [chain_id for (chain_id,) in connection.execute(chosen, where).fetchall()]
+        found = [chain_id for (chain_id,) in connection.execute(chosen, where).fetchall()]
+        chains = random.sample(found, min(count, len(found)))
         there = _copied(connection, projection, live, chains, position)
         fresh = _folded(connection, projection, live, chains, position)
         uncovered = [name for name in projection.tables if name not in projection.chain_columns]

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-# A worker that hangs in the database is not waited for: nothing it does half is kept.
-STOP_SECONDS_MAX = 0.9
+# A worker that hangs in the database is not waited for: nothing it does half is kept.  One that is
+# told by the end of its parent leaves with it; another has as long as its supervisor gives it.
+STOP_SECONDS_MAX = 10.0
+STOP_WITH_PARENT_SECONDS_MAX = 0.9
 STDIN = 0
 
 
@@ -52,14 +54,17 @@ class Stop:
 def stop_process(stop: Stop, *, until_eof: bool) -> None:
     """Set *stop* at SIGINT and SIGTERM, and *until_eof* at the end of standard input.
 
-    The process is gone STOP_SECONDS_MAX later in any case.  A parent that holds the other end of
+    The process is gone STOP_SECONDS_MAX later in any case, and STOP_WITH_PARENT_SECONDS_MAX later
+    with *until_eof*.  A parent that holds the other end of
     our standard input takes us along however it dies, by ``kill -9`` too.
     """
+
+    seconds = STOP_WITH_PARENT_SECONDS_MAX if until_eof else STOP_SECONDS_MAX
 
     def tell(*_: object) -> None:
         stop.set()
         # SIGALRM, not handled, ends the process wherever it hangs.
-        signal.setitimer(signal.ITIMER_REAL, STOP_SECONDS_MAX)
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -30,6 +30,10 @@ def two(connector, writer, projector):
     return candidate.generation
 
 
+class NextThoughts(Thoughts):
+    version = Thoughts.version + 1
+
+
 def differences(connector, other, samples=5):
     with compared(connector, Thoughts(), other) as comparison:
         return {table.table: table for table in comparison.differences(samples)}
@@ -80,7 +84,7 @@ def test_no_more_rows_are_shown_than_asked_for(connector, two, projector):
 
 
 def test_other_columns_and_tables_are_named(connector, two, projector):
-    projector.execute("ALTER TABLE thoughts_g2.thoughts ADD COLUMN words int DEFAULT 1")
+    projector.execute("ALTER TABLE thoughts_g2.thoughts ADD COLUMN added_here int DEFAULT 1")
     projector.execute("ALTER TABLE thoughts_g2.thoughts DROP COLUMN critique")
     projector.execute("ALTER TABLE thoughts_g2.thoughts ALTER COLUMN total_thoughts TYPE int")
     projector.execute("CREATE TABLE thoughts_g2.more (id int PRIMARY KEY)")
@@ -88,7 +92,7 @@ def test_other_columns_and_tables_are_named(connector, two, projector):
     found = differences(connector, two)
 
     thoughts = found["thoughts"]
-    assert thoughts.columns_added == ["words"]
+    assert thoughts.columns_added == ["added_here"]
     assert thoughts.columns_removed == ["critique"]
     assert thoughts.columns_retyped == ["total_thoughts"]
     assert (thoughts.added, thoughts.removed, thoughts.changed) == (0, 0, 0)
@@ -160,6 +164,14 @@ def test_when_nobody_keeps_the_live_one_up_it_is_said_where_both_are(connector, 
     with compared(connector, Thoughts(), two) as comparison:
         assert not comparison.is_even
         assert (comparison.live_position, comparison.other_position) == (4, 6)
+
+
+def test_one_of_another_version_is_compared_as_it_is(connector, two):
+    promote_generation(connector, Thoughts(), number=two.number)
+    kept = two._replace(id=two.id - 1, number=1, schema="thoughts_g1", state="kept")
+
+    with compared(connector, NextThoughts(), kept) as comparison:
+        assert all(table.is_equal for table in comparison.differences(5))
 
 
 def test_without_a_live_one_there_is_nothing_to_compare_with(connector, projector):

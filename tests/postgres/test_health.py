@@ -16,7 +16,8 @@ from ledger.settings import Settings
 from projections import health
 from projections.catalogue import ALL
 from projections.cli_doctor import CHECKS
-from projections.generations import ensure_live
+from projections.generations import begin, ensure_live
+from projections.operations import promote_generation
 from projections.terms import Terms
 from projections.thoughts import Thoughts
 from projections.workers import catch_up_all
@@ -344,6 +345,50 @@ def test_a_generation_of_another_version_is_a_failure(projector, database_url):
 
     assert finding.state is State.FAILED
     assert "upgrade" in finding.todo
+
+
+class NextThoughts(Thoughts):
+    version = Thoughts.version + 1
+
+
+def test_an_older_generation_is_a_failure_only_when_nobody_keeps_it_up(
+    database, database_url, projector, monkeypatch
+):
+    ensure_live(projector, Thoughts())
+    monkeypatch.setattr(health, "ALL", (NextThoughts(),))
+
+    alone = seen(database_url, health.CHECKS)["versions"]
+    with running_worker(database) as worker:
+        worker.hear("leads")
+        kept_up = seen(database_url, health.CHECKS)["versions"]
+
+    assert (alone.state, kept_up.state) == (State.FAILED, State.WARNING)
+    assert "projections rebuild thoughts" in alone.todo
+
+
+def test_a_read_model_further_than_the_log_is_a_failure(database, database_url, writer, projector):
+    record_chain(writer, "one")
+    catch_up_all(database.connector(Role.PROJECTOR), ALL, SECONDS_MAX)
+    projector.execute("UPDATE thoughts_g1.checkpoint SET position = 999")
+
+    finding = seen(database_url, health.CHECKS)["read models"]
+
+    assert finding.state is State.FAILED
+    assert "rebuild thoughts --promote" in finding.todo
+
+
+def test_what_is_forgotten_beside_the_live_ones_is_a_warning(database, database_url, projector):
+    ensure_live(projector, Thoughts())
+    assert seen(database_url, health.CHECKS)["generations"].state is State.OK
+    begin(projector, Thoughts())
+
+    building = seen(database_url, health.CHECKS)["generations"]
+    promote_generation(database.connector(Role.PROJECTOR), Thoughts())
+    kept = seen(database_url, health.CHECKS)["generations"]
+
+    assert (building.state, kept.state) == (State.WARNING, State.WARNING)
+    assert "--generation 2" in building.todo
+    assert "--generation 1" in kept.todo
 
 
 def test_a_parked_chain_is_a_failure(database, database_url, writer):

@@ -108,6 +108,21 @@ def test_rolled_back_readers_see_what_has_come_meanwhile(connector, live, writer
     assert len(rows(reader, "live", "thoughts")) == 2
 
 
+def test_one_goes_back_and_forward_by_the_order_they_were_built_in(connector, live):
+    for _ in range(2):
+        build_up(connector)
+        promote_generation(connector, Thoughts())
+
+    back = [roll_back(connector, Thoughts()).generation.number for _ in range(2)]
+    with pytest.raises(NothingToRollBackError):
+        roll_back(connector, Thoughts())
+    forward = promote_generation(connector, Thoughts()).generation.number
+
+    assert (back, forward) == ([2, 1], 3)
+    with pytest.raises(NothingToPromoteError):
+        promote_generation(connector, Thoughts())
+
+
 def test_workers_keep_up_what_is_live_and_what_is_kept(connector, database, writer, reader):
     with running_worker(database) as worker:
         worker.hear("leads thoughts_g1")
@@ -191,6 +206,7 @@ def test_one_of_another_version_is_not_promoted_half_built(connector, live, proj
 def test_a_long_query_keeps_readers_where_they_are(connector, live, database, reader):
     generation = build_up(connector)
     with (
+        reading(database, "SELECT count(id) FROM live.thoughts"),  # innocent, and not named
         closing(database.connector(Role.READER).connect()) as slow,
         connector.connect() as connection,
         slow.transaction(),
@@ -259,25 +275,27 @@ class Wider(Thoughts):
 
     def changes(self, batch):
         yield from super().changes(batch)
-        yield Statement("UPDATE {schema}.thoughts SET words = 1 WHERE words IS NULL", {})
+        yield Statement("UPDATE {schema}.thoughts SET added_here = 1 WHERE added_here IS NULL", {})
 
 
 @pytest.fixture
 def wider(connector, projector, live):
     generation = begin(projector, Wider())
-    projector.execute("ALTER TABLE thoughts_g2.thoughts ADD COLUMN words int")
+    projector.execute("ALTER TABLE thoughts_g2.thoughts ADD COLUMN added_here int")
     return generation
 
 
 def test_views_get_the_columns_of_the_new_one_and_lose_them_again(connector, wider, reader):
     promote_generation(connector, Wider())
-    assert reader.execute("SELECT thought, words FROM live.thoughts").fetchall() == [("one", 1)]
+    assert reader.execute("SELECT thought, added_here FROM live.thoughts").fetchall() == [
+        ("one", 1)
+    ]
 
     with connector.connect() as connection:
         promote(connection, find(connection, "thoughts", 1))
 
     with pytest.raises(psycopg.errors.UndefinedColumn):
-        reader.execute("SELECT words FROM live.thoughts")
+        reader.execute("SELECT added_here FROM live.thoughts")
 
 
 def test_what_others_built_on_a_view_stays_when_columns_are_added(connector, wider, admin):
@@ -290,7 +308,7 @@ def test_what_others_built_on_a_view_stays_when_columns_are_added(connector, wid
 
 def test_what_others_built_on_a_view_keeps_columns_from_being_taken_away(connector, wider, admin):
     promote_generation(connector, Wider())
-    admin.execute("CREATE VIEW report AS SELECT sum(words) AS words FROM live.thoughts")
+    admin.execute("CREATE VIEW report AS SELECT sum(added_here) AS words FROM live.thoughts")
 
     with pytest.raises(ViewInUseError), connector.connect() as connection:
         promote(connection, find(connection, "thoughts", 1))
