@@ -24,6 +24,10 @@ DriverError = psycopg.Error
 # with SQL_ASCII psycopg returns bytes for text.
 OUR_WORDS = {"application_name": "thought-ledger", "client_encoding": "UTF8"}
 
+# Whatever the database or the login has as its default: transactions that see what others have
+# committed meanwhile, and times that psycopg can read.
+OUR_OPTIONS = r"-c default_transaction_isolation=read\ committed -c DateStyle=ISO"
+
 SELECT_FACTS = """
     SELECT current_setting('server_version_num')::int,
            current_setting('server_version'),
@@ -139,18 +143,21 @@ class Database:
     def conninfo(self, role: Role) -> str:
         """How to connect as *role*, whoever the URL logs in as."""
         if self.embedded is not None:
-            return make_conninfo(self.embedded.conninfo(user=role.value), **OUR_WORDS)
+            conninfo = self.embedded.conninfo(user=role.value)
+            return make_conninfo(conninfo, **OUR_WORDS, options=OUR_OPTIONS)
         options = str(conninfo_to_dict(self._url).get("options") or "")
         return make_conninfo(
             self._url,
             **OUR_WORDS,
-            options=f"{options} -c role={role.value}".strip(),
+            options=f"{options} {OUR_OPTIONS} -c role={role.value}".strip(),
         )
 
     def owner_conninfo(self) -> str:
         """How to connect as the embedded superuser, or as whoever the URL logs in as."""
-        conninfo = self._url if self.embedded is None else self.embedded.conninfo()
-        return make_conninfo(conninfo, **OUR_WORDS)
+        if self.embedded is not None:
+            return make_conninfo(self.embedded.conninfo(), **OUR_WORDS, options=OUR_OPTIONS)
+        options = str(conninfo_to_dict(self._url).get("options") or "")
+        return make_conninfo(self._url, **OUR_WORDS, options=f"{options} {OUR_OPTIONS}".strip())
 
     def connector(self, role: Role) -> "Connector":
         return Connector(self.conninfo(role), self.revive)

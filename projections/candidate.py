@@ -2,17 +2,23 @@
 
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from ledger import log
 from ledger.database import Connector
-from projections import generations
-from projections.errors import BeingBuiltError, FencedError
+from projections import generations, scratch
+from projections.errors import (
+    BeingBuiltError,
+    FencedError,
+    GenerationBrokenError,
+    LogRestoredError,
+)
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation
 from projections.projection import Projection
@@ -22,6 +28,13 @@ BUILD_EVENTS_MAX = 2_000
 PACE_SECONDS_MAX = 1.0
 # Nobody waits for a build, so it may take its time over a batch.
 SILENCE_SECONDS_MAX = 60
+
+# Somebody else took something of it away.
+SCHEMA_BROKEN = (
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedColumn,
+    psycopg.errors.InvalidSchemaName,
+)
 
 Phase: TypeAlias = Literal["events", "indexes", "following"]
 
@@ -67,7 +80,16 @@ class Candidate:
         """Bring it up to the log and make its indexes; the number of events that took.
 
         Whatever interrupts it, what was done stays, and the next call goes on from there.
+        Raises GenerationBrokenError.
         """
+        try:
+            return self._build_up(report, events_per_second_max)
+        except SCHEMA_BROKEN as error:
+            raise GenerationBrokenError(self.generation.name, self.generation.schema) from error
+
+    def _build_up(
+        self, report: Callable[[Progress], None], events_per_second_max: int | None
+    ) -> int:
         events = 0
         limit = BUILD_EVENTS_MAX
         if events_per_second_max is not None:
@@ -114,12 +136,51 @@ def open_candidate(
 ) -> Generator[Candidate]:
     """Lead *generation*, or the one to be built next for this version of the projection.
 
-    Raises BeingBuiltError, ProjectionVersionError, GrantMissingError.
+    Raises BeingBuiltError, ProjectionVersionError, GrantMissingError, LogRestoredError.
     """
     with connector.connect() as connection:
         configure(connection, silence_seconds_max=SILENCE_SECONDS_MAX)
-        generation = generation or generations.begin(connection, projection)
-        generations.refuse_other_version(generation, projection)
-        if not generations.take_lead(connection, generation):
-            raise BeingBuiltError(generation.schema)
-        yield Candidate(connection, projection, generation, say)
+        if generation is not None:
+            generations.refuse_other_version(generation, projection)
+            yield _lead(connection, projection, generation, say)
+            return
+        begun = generations.begin(connection, projection)
+        try:
+            candidate = _lead(connection, projection, begun, say)
+        except LogRestoredError:
+            # What was begun is of a log that is no more.
+            generations.retire(connection, begun)
+            begun = generations.begin(connection, projection)
+            candidate = _lead(connection, projection, begun, say)
+        yield candidate
+
+
+@contextmanager
+def open_scratch(
+    connector: Connector, projection: Projection, say: Callable[[str], None] = lambda _: None
+) -> Generator[Candidate]:
+    """Lead a generation of one's own, from the front of the log, that is gone in the end.
+
+    Should this process be killed, the next one discards it.  Raises GrantMissingError.
+    """
+    with connector.connect() as connection:
+        configure(connection, silence_seconds_max=SILENCE_SECONDS_MAX)
+        scratch.discard_leftovers(connection, projection.name)
+        generation = scratch.begin_scratch(connection, projection)
+        try:
+            yield Candidate(connection, projection, generation, say)
+        finally:
+            # Without the database it is a leftover.
+            with suppress(psycopg.Error):
+                scratch.discard(connection, generation)
+
+
+def _lead(
+    connection: Connection[TupleRow],
+    projection: Projection,
+    generation: Generation,
+    say: Callable[[str], None],
+) -> Candidate:
+    if not generations.take_lead(connection, generation):
+        raise BeingBuiltError(generation.schema)
+    return Candidate(connection, projection, generation, say)

@@ -8,7 +8,7 @@ from ledger.database import Connector, Role
 from ledger.display import printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
 from projections import operations
-from projections.candidate import open_candidate
+from projections.candidate import open_candidate, open_scratch
 from projections.catalogue import ALL, projection_of
 from projections.cli_generations import (
     SAMPLES_DEFAULT,
@@ -21,7 +21,6 @@ from projections.cli_progress import BuildProgress
 from projections.cli_words import print_comparison, print_digests, print_json, say, thousands
 from projections.comparison import Comparison
 from projections.errors import StillMovingError
-from projections.generations import Generation
 from projections.projection import Projection
 from projections.sampling import sampled
 from projections.worker import catch_up
@@ -33,6 +32,7 @@ Rate = Annotated[
     int | None,
     typer.Option(
         min=1,
+        max=1_000_000_000,
         metavar="EVENTS",
         help="Apply at most so many a second, to leave the rest to others.",
         show_default=False,
@@ -61,6 +61,10 @@ def rebuild(
     promote: Annotated[
         bool, typer.Option("--promote", help="Switch readers to it when it is built.")
     ] = False,
+    fresh: Annotated[
+        bool,
+        typer.Option("--fresh", help="Drop what was begun before, and begin at the front."),
+    ] = False,
     rate: Rate = None,
     samples: Samples = SAMPLES_DEFAULT,
     as_json: Json = False,
@@ -69,7 +73,8 @@ def rebuild(
 ) -> None:
     """Build a new generation of read models beside the live one, while everybody works.
 
-    Readers see it when it is promoted.  Interrupted, the same command goes on where it stopped.
+    Readers see it when it is promoted.  Interrupted, the same command goes on where it stopped;
+    a dry run leaves nothing.
     """
     if dry_run and promote:
         raise typer.BadParameter("--dry-run changes nothing, so there is nothing to --promote")
@@ -86,7 +91,7 @@ def rebuild(
                 if dry_run:
                     rebuilding.try_out(samples)
                 else:
-                    rebuilding.run(promote=promote)
+                    rebuilding.run(fresh=fresh, promote=promote)
 
 
 def check(
@@ -138,7 +143,10 @@ class _Rebuilding:
         self._as_json = as_json
         self._rate = rate
 
-    def run(self, *, promote: bool) -> None:
+    def run(self, *, fresh: bool, promote: bool) -> None:
+        begun = operations.look(self._connector, self._projection).building
+        if fresh and begun is not None:
+            operations.retire_generation(self._connector, begun)
         with open_candidate(self._connector, self._projection, say=say) as candidate:
             generation = candidate.generation
             if not self._as_json:
@@ -165,26 +173,21 @@ class _Rebuilding:
             )
 
     def try_out(self, samples: int) -> None:
-        begun = operations.look(self._connector, self._projection).building
-        with open_candidate(self._connector, self._projection, say=say) as candidate:
+        with open_scratch(self._connector, self._projection, say=say) as candidate:
             with self._progress() as progress:
                 candidate.build_up(progress.report, events_per_second_max=self._rate)
             with operations.compared_to(self._connector, candidate) as comparison:
                 differences = comparison.differences(samples)
         print_comparison(comparison, differences, as_json=self._as_json)
-        self._drop_unless_begun(begun, candidate.generation)
 
     def verify(self, samples: int) -> bool:
-        begun = operations.look(self._connector, self._projection).building
-        with open_candidate(self._connector, self._projection, say=say) as candidate:
+        with open_scratch(self._connector, self._projection, say=say) as candidate:
             with self._progress() as progress:
                 candidate.build_up(progress.report, events_per_second_max=self._rate)
             with operations.compared_to(self._connector, candidate) as comparison:
                 if not comparison.is_even:
                     raise StillMovingError(self._name)
-                is_equal = self._tell(comparison, samples, "all of it")
-        self._drop_unless_begun(begun, candidate.generation)
-        return is_equal
+                return self._tell(comparison, samples, "all of it")
 
     def verify_some(self, count: int, samples: int) -> bool:
         with sampled(self._connector, self._projection, count) as sample:
@@ -211,15 +214,9 @@ class _Rebuilding:
                     if parked
                     else ""
                 )
-                + f"`thought-ledger projections rebuild {self._name} --promote` makes it so"
+                + f"`thought-ledger projections rebuild {self._name} --fresh --promote` makes it so"
             )
         return live == fresh
-
-    def _drop_unless_begun(self, begun: Generation | None, generation: Generation) -> None:
-        if begun is None:
-            operations.retire_generation(self._connector, generation)
-        else:
-            say(f"{generation.schema} was begun before and is still there")
 
     def _progress(self) -> BuildProgress:
         return BuildProgress(self._name, quiet=self._as_json)

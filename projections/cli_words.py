@@ -154,7 +154,9 @@ def _titled(generation: Generation) -> str:
 
 def _other_title(live: Generation, other: Generation) -> str:
     # A sample is folded into something that is no generation.
-    return "the log folded anew" if live.number == other.number else _titled(other)
+    if other.state == "scratch" or live.number == other.number:
+        return f"the log folded anew (version {other.projection_version})"
+    return _titled(other)
 
 
 def _described(generation: Generation, position: int) -> Mapping[str, int]:

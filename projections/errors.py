@@ -56,7 +56,7 @@ class LogRestoredError(ProjectionError):
         super().__init__(
             f"the read model {name} is at position {position} and the log ends at {head}: the log "
             "was restored from an older backup; build the read model again with "
-            f"`thought-ledger projections rebuild {name} --promote`"
+            f"`thought-ledger projections rebuild {name} --fresh --promote`"
         )
         self.name = name
         self.position = position
@@ -152,6 +152,18 @@ class GenerationBlockedError(ProjectionError):
             f"queries on {schema} go on and keep it from being dropped; try again when they have "
             "ended"
         )
+        self.schema = schema
+
+
+class GenerationBrokenError(ProjectionError):
+    """A generation lacks something that was made with it."""
+
+    def __init__(self, name: str, schema: str) -> None:
+        super().__init__(
+            f"{schema} is not whole any more; `thought-ledger projections rebuild {name} --fresh` "
+            "drops what was begun and begins again"
+        )
+        self.name = name
         self.schema = schema
 
 

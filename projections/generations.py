@@ -39,15 +39,23 @@ SELECT_GENERATIONS = """
      ORDER BY promoted_at DESC NULLS LAST, number DESC
 """
 
+# A schema of that name may be somebody else's.
 SELECT_NEXT_NUMBER = """
-    SELECT coalesce(max(number), 0) + 1
-      FROM projections.generations
-     WHERE name = %(name)s
+    SELECT number
+      FROM generate_series(
+               (SELECT coalesce(max(number), 0) + 1
+                  FROM projections.generations
+                 WHERE name = %(name)s),
+               1000000
+           ) AS number
+     WHERE to_regnamespace(%(name)s || '_g' || number) IS NULL
+     ORDER BY number
+     LIMIT 1
 """
 
 INSERT_GENERATION = """
     INSERT INTO projections.generations (name, number, projection_version, schema_name, state)
-    VALUES (%(name)s, %(number)s, %(version)s, %(schema)s, 'building')
+    VALUES (%(name)s, %(number)s, %(version)s, %(schema)s, %(state)s)
     RETURNING id, name, number, projection_version, schema_name, state
 """
 
@@ -165,12 +173,18 @@ def begin(connection: Connection[TupleRow], projection: Projection) -> Generatio
             connection.execute(LOCK_REGISTRY)
             if generation := find_building(connection, projection):
                 return generation
-            return build(connection, projection, _next_number(connection, projection.name))
+            return build(connection, projection, next_number(connection, projection.name))
     except psycopg.errors.InsufficientPrivilege as error:
         raise GrantMissingError(connection.info.dbname) from error
 
 
-def build(connection: Connection[TupleRow], projection: Projection, number: int) -> Generation:
+def build(
+    connection: Connection[TupleRow],
+    projection: Projection,
+    number: int,
+    *,
+    state: str = "building",
+) -> Generation:
     """Create the empty tables of a new generation; readers do not see it yet."""
     schema = f"{projection.name}_g{number}"
     with connection.transaction():
@@ -184,6 +198,7 @@ def build(connection: Connection[TupleRow], projection: Projection, number: int)
                 "number": number,
                 "version": projection.version,
                 "schema": schema,
+                "state": state,
             },
         ).fetchone()
     assert row is not None
@@ -264,7 +279,7 @@ def _build_live(connection: Connection[TupleRow], projection: Projection) -> Gen
             connection.execute(LOCK_REGISTRY)
             if generation := find_live(connection, projection.name):
                 return generation
-            number = _next_number(connection, projection.name)
+            number = next_number(connection, projection.name)
             generation = build(connection, projection, number)
             add_indexes(connection, projection, generation)
             Switch(connection, generation).make()
@@ -273,7 +288,8 @@ def _build_live(connection: Connection[TupleRow], projection: Projection) -> Gen
         raise GrantMissingError(connection.info.dbname) from error
 
 
-def _next_number(connection: Connection[TupleRow], name: str) -> int:
+def next_number(connection: Connection[TupleRow], name: str) -> int:
+    """Of the generation to be built next; within a transaction that holds LOCK_REGISTRY."""
     row = connection.execute(SELECT_NEXT_NUMBER, {"name": name}).fetchone()
     assert row is not None
     return row[0]

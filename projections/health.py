@@ -25,7 +25,7 @@ def _progress(look: Look, row: GenerationStatus) -> Seen:
         return failed(
             f"{row.name} is at position {row.position} and the log ends at {row.head}: the log was "
             "restored from an older backup",
-            f"run `thought-ledger projections rebuild {row.name} --promote`",
+            f"run `thought-ledger projections rebuild {row.name} --fresh --promote`",
         )
     events = f"{'over ' if row.lag_events >= LAG_EVENTS_MAX else ''}{row.lag_events:,}"
     behind = (

@@ -20,9 +20,15 @@ REGISTRY_EXISTS = """
     )
 """
 
-# One that an earlier thought-ledger made lacks a table.
+# One that an earlier thought-ledger made lacks a table, or a state.
 REGISTRY_IS_WHOLE = """
     SELECT count(*) = 2
+       AND EXISTS (
+               SELECT FROM pg_constraint
+                WHERE conname = 'generations_state_check'
+                  AND connamespace = to_regnamespace('projections')
+                  AND pg_get_constraintdef(oid) LIKE '%scratch%'
+           )
       FROM pg_tables
      WHERE schemaname = 'projections' AND tablename IN ('generations', 'skipped')
 """

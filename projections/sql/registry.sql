@@ -14,12 +14,17 @@ CREATE TABLE IF NOT EXISTS projections.generations (
     schema_name        text        NOT NULL UNIQUE,
     -- kept: was live and still follows the log, to be promoted again if need be.
     -- retired: its schema is gone.
-    state              text        NOT NULL
-                       CHECK (state IN ('building', 'live', 'kept', 'retired')),
+    -- scratch: built to be compared, by the session that leads it; without one it is a leftover.
+    state              text        NOT NULL,
     built_at           timestamptz NOT NULL DEFAULT now(),
     promoted_at        timestamptz,
     UNIQUE (name, number)
 );
+
+ALTER TABLE projections.generations
+    DROP CONSTRAINT IF EXISTS generations_state_check,
+    ADD CONSTRAINT generations_state_check
+        CHECK (state IN ('building', 'live', 'kept', 'retired', 'scratch'));
 
 CREATE UNIQUE INDEX IF NOT EXISTS generations_live_idx
     ON projections.generations (name)

@@ -102,7 +102,35 @@ def test_a_read_model_that_is_not_what_the_log_says_is_found(filled):
     ]
     (sample,) = next(t for t in differences["tables"] if t["table"] == "memories")["samples"]
     assert (sample["live"]["text"], sample["other"]["text"]) == ("something else", "number 2")
-    assert "rebuild thoughts --promote" in done.stderr
+    assert "rebuild thoughts --fresh --promote" in done.stderr
+    assert states(filled) == {1: "live"}
+
+
+def test_a_check_takes_nothing_for_granted_that_was_begun_before(filled):
+    run_well("projections", "rebuild", "thoughts", data_dir=filled)
+    with database(filled) as connection:
+        for schema in ("thoughts_g1", "thoughts_g2"):
+            connection.execute(f"UPDATE {schema}.thoughts SET thought = 'forged'")
+
+    checked = run("projections", "check", "thoughts", data_dir=filled)
+    mended = run("projections", "rebuild", "thoughts", "--fresh", "--promote", data_dir=filled)
+
+    assert (checked.returncode, mended.returncode) == (3, 0)
+    assert [row["equal"] for row in projections(filled, "check", "thoughts")] == [True]
+    assert states(filled) == {1: "kept", 3: "live"}
+
+
+@pytest.mark.parametrize("command", [("check",), ("rebuild", "--dry-run")], ids=" ".join)
+def test_nobody_reads_what_it_says_and_nothing_is_left(filled, command):
+    with subprocess.Popen(
+        command_line("projections", *command, "thoughts", data_dir=filled),
+        stdout=subprocess.PIPE,
+        cwd=REPOSITORY,
+        env=clean_environment({}),
+    ) as process:
+        process.stdout.close()
+        process.wait(30)
+
     assert states(filled) == {1: "live"}
 
 

@@ -374,7 +374,7 @@ def test_a_read_model_further_than_the_log_is_a_failure(database, database_url, 
     finding = seen(database_url, health.CHECKS)["read models"]
 
     assert finding.state is State.FAILED
-    assert "rebuild thoughts --promote" in finding.todo
+    assert "rebuild thoughts --fresh --promote" in finding.todo
 
 
 def test_what_is_forgotten_beside_the_live_ones_is_a_warning(database, database_url, projector):
