@@ -41,16 +41,12 @@ SELECT_GENERATIONS = """
 
 # A schema of that name may be somebody else's.
 SELECT_NEXT_NUMBER = """
-    SELECT number
-      FROM generate_series(
-               (SELECT coalesce(max(number), 0) + 1
-                  FROM projections.generations
-                 WHERE name = %(name)s),
-               1000000
-           ) AS number
+    SELECT min(number)
+      FROM (SELECT coalesce(max(number), 0) AS latest
+              FROM projections.generations
+             WHERE name = %(name)s) AS known
+     CROSS JOIN LATERAL generate_series(latest + 1, latest + 100) AS number
      WHERE to_regnamespace(%(name)s || '_g' || number) IS NULL
-     ORDER BY number
-     LIMIT 1
 """
 
 INSERT_GENERATION = """
