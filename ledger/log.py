@@ -16,6 +16,7 @@ PAGE_EVENTS_MAX = 500
 # A page ends with the event that takes it over this: 500 events may have 500 MiB.
 PAGE_BYTES_MAX = 8 * 2**20
 
+# The end is looked at last: as a bound of the index scan it has the planner sort all up to it.
 SELECT_LOG = """
     SELECT notification_id, originator_id, originator_version, topic, state
       FROM (SELECT page.*,
@@ -24,10 +25,10 @@ SELECT_LOG = """
                    ) - octet_length(state) AS bytes_before
               FROM (SELECT notification_id, originator_id, originator_version, topic, state
                       FROM ledger.events
-                     WHERE notification_id > %(after)s AND notification_id <= %(to)s
+                     WHERE notification_id > %(after)s
                      ORDER BY notification_id
                      LIMIT %(limit)s) AS page) AS sized
-     WHERE bytes_before < %(bytes_max)s
+     WHERE bytes_before < %(bytes_max)s AND notification_id <= %(to)s
      ORDER BY notification_id
 """
 
