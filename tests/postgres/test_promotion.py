@@ -9,6 +9,7 @@ import pytest
 from ledger.database import Role
 from ledger.log import head
 from projections.candidate import open_candidate
+from projections.cli_generations import tell_promoted
 from projections.errors import (
     GenerationBehindError,
     NothingToPromoteError,
@@ -121,6 +122,19 @@ def test_one_goes_back_and_forward_by_the_order_they_were_built_in(connector, li
     assert (back, forward) == ([2, 1], 3)
     with pytest.raises(NothingToPromoteError):
         promote_generation(connector, Thoughts())
+
+
+def test_of_one_that_is_gone_already_there_is_nothing_more_to_say(connector, live, capsys):
+    build_up(connector)
+    promoted = promote_generation(connector, Thoughts())
+    roll_back(connector, Thoughts())
+    retire_generation(connector, promoted.generation)
+
+    tell_promoted(connector, promoted, as_json=False)
+
+    printed = capsys.readouterr()
+    assert "readers see thoughts_g2" in printed.out
+    assert printed.err == ""
 
 
 def test_workers_keep_up_what_is_live_and_what_is_kept(connector, database, writer, reader):
