@@ -30,6 +30,13 @@ SELECT_COLUMNS = """
      ORDER BY attnum
 """
 
+SELECT_VIEWS = """
+    SELECT relname, pg_get_userbyid(relowner)
+      FROM pg_class
+     WHERE relnamespace = to_regnamespace('live') AND relkind = 'v' AND relname = ANY (%(names)s)
+     ORDER BY relname
+"""
+
 # What others set on a view and no replacement keeps, as the statements that set it again.
 SELECT_OPTIONS = """
     SELECT format('ALTER VIEW live.%%I SET (%%I = %%L)', view.relname, option_name, option_value)
@@ -98,13 +105,27 @@ def plan(
 
     What others set on the views is set again: grants, options, comments.
     """
-    shown = {table: table for table in tables_of(connection, schema)}
-    shown[f"{name}_{CHECKPOINT}"] = CHECKPOINT
+    shown = _shown(connection, name, schema)
     replaced = tables_of(connection, replaced_schema) if replaced_schema else []
     statements: list[Composable] = [_drop(table) for table in replaced if table not in shown]
     for view, table in shown.items():
         statements += _point(connection, view, schema, table)
     return statements
+
+
+def locks(
+    connection: Connection[TupleRow], name: str, schema: str, replaced_schema: str | None
+) -> list[Composed]:
+    """The statements that keep readers off the views that such a plan moves, each off one view."""
+    names = list(_shown(connection, name, schema))
+    names += tables_of(connection, replaced_schema) if replaced_schema else []
+    # LOCK TABLE would lock the tables behind the view as well, and hold up whoever writes to them.
+    # To give a view to the owner it has changes nothing.
+    statement = SQL("ALTER VIEW live.{} OWNER TO {}")
+    return [
+        statement.format(Identifier(view), Identifier(owner))
+        for view, owner in connection.execute(SELECT_VIEWS, {"names": names}).fetchall()
+    ]
 
 
 def move(connection: Connection[TupleRow], statements: Sequence[Composable]) -> None:
@@ -114,6 +135,12 @@ def move(connection: Connection[TupleRow], statements: Sequence[Composable]) -> 
     except psycopg.errors.DependentObjectsStillExist as error:
         reason = error.diag.message_detail or error.diag.message_primary or ""
         raise ViewInUseError(reason) from error
+
+
+def _shown(connection: Connection[TupleRow], name: str, schema: str) -> dict[str, str]:
+    """The tables of *schema* that readers are to see, by the names of their views."""
+    shown = {table: table for table in tables_of(connection, schema)}
+    return {**shown, f"{name}_{CHECKPOINT}": CHECKPOINT}
 
 
 def _point(
