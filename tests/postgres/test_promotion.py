@@ -376,6 +376,19 @@ def test_prepared_readers_see_no_error_and_no_earlier_position(connector, databa
     assert len(set(answers)) > 4
 
 
+def test_a_snapshot_older_than_the_switch_sees_the_new_one_as_it_was_then(
+    connector, live, database
+):
+    with closing(database.connector(Role.READER).connect()) as old, old.transaction():
+        old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        old.execute("SELECT count(*) FROM ledger.events")
+        build_up(connector)
+        promote_generation(connector, Thoughts())
+
+        # As docs/operations.md says; readers in READ COMMITTED see what they saw before.
+        assert old.execute("SELECT count(id) FROM live.thoughts").fetchone() == (0,)
+
+
 # -- Other columns --------------------------------------------------------------------------------
 
 
