@@ -182,21 +182,24 @@ def tell_promoted(connector: Connector, promoted: Promoted, *, as_json: bool) ->
 
 
 def _is_led(connector: Connector, generation: Generation) -> bool:
-    """Whether a worker takes it up, as those that run do at once."""
+    """Whether a worker takes it up, as those that run do at once, or nobody has to."""
     deadline = time.monotonic() + LEADER_SECONDS_MAX
     while time.monotonic() < deadline:
-        if _status(connector, generation).leader_pid is not None:
+        found = _status(connector, generation)
+        # Another operator may have gone back and retired it meanwhile: nobody has to lead it.
+        if found is None or found.leader_pid is not None:
             return True
         time.sleep(POLL_SECONDS)
     return False
 
 
 def parked_count(connector: Connector, generation: Generation) -> int:
-    """How many chains are parked in it."""
-    return _status(connector, generation).parked
+    """How many chains are parked in it; none in one that is gone."""
+    found = _status(connector, generation)
+    return found.parked if found is not None else 0
 
 
-def _status(connector: Connector, generation: Generation) -> status.GenerationStatus:
+def _status(connector: Connector, generation: Generation) -> status.GenerationStatus | None:
     wanted = (generation.name, generation.number)
     found = status.look_by(connector).generations
-    return next(row for row in found if (row.name, row.generation) == wanted)
+    return next((row for row in found if (row.name, row.generation) == wanted), None)

@@ -1,24 +1,30 @@
 """The operators' command that shows how far the read models are."""
 
+import math
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from datetime import datetime
 from typing import Annotated
 
+import psycopg
 import typer
 from psycopg import Connection
 from psycopg.rows import TupleRow
 from rich.console import Console
 
-from ledger.database import Role
+from ledger.database import Connector, DatabaseUnavailableError, Role
 from ledger.display import print_table, printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
-from projections.cli_words import print_json, thousands
-from projections.status import GenerationStatus, look, with_rates
+from projections.cli_words import print_json, say, thousands
+from projections.status import GenerationStatus, Look, look, with_rates
 
 # Between the two looks that tell how fast those behind come on.
 RATE_SECONDS = 0.5
+EVERY_SECONDS_MIN = 0.1
+EVERY_SECONDS_MAX = 86_400.0
+RECONNECT_SECONDS = 0.5
 
 # Where a terminal is too narrow the last are cut off.
 TITLES = ("name", "gen", "state", "version", "lag", "seconds", "rate", "to go", "parked", "leader")
@@ -29,12 +35,26 @@ def register(app: typer.Typer) -> None:
     app.command()(status)
 
 
+def _seconds(seconds: float) -> float:
+    # No limit refuses it: it is neither below nor above any.
+    if math.isnan(seconds):
+        raise typer.BadParameter("nan is no number of seconds.")
+    return seconds
+
+
 def status(
     watch: Annotated[
         bool, typer.Option("--watch", help="Show it again and again, until interrupted.")
     ] = False,
     every: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="How often, with --watch.")
+        float,
+        typer.Option(
+            min=EVERY_SECONDS_MIN,
+            max=EVERY_SECONDS_MAX,
+            callback=_seconds,
+            metavar="SECONDS",
+            help="How often, with --watch.",
+        ),
     ] = 1.0,
     as_json: Json = False,
     data_dir: DataDir = None,
@@ -45,15 +65,13 @@ def status(
     Rate and time to go are those of the last moment: of half a second for what is behind, and with
     --watch of the time since the last look.
     """
-    with (
-        opened(settings_of(data_dir, database_url)) as database,
-        database.connector(Role.READER).connect() as connection,
-        printing(),
-    ):
+    with opened(settings_of(data_dir, database_url)) as database, printing():
+        connector = database.connector(Role.READER)
         if watch:
-            for found in _watch(connection, every):
+            for found in _watch(connector, every):
                 _show(found, as_json=as_json, again=True)
-        else:
+            return
+        with connector.connect() as connection:
             _show(_once(connection), as_json=as_json)
 
 
@@ -65,14 +83,40 @@ def _once(connection: Connection[TupleRow]) -> list[GenerationStatus]:
     return with_rates(first, look(connection))
 
 
-def _watch(connection: Connection[TupleRow], seconds: float) -> Iterator[list[GenerationStatus]]:
-    before = look(connection)
-    yield with_rates(before, before)
-    while True:
-        time.sleep(seconds)
-        after = look(connection)
-        yield with_rates(before, after)
+def _watch(connector: Connector, seconds: float) -> Iterator[list[GenerationStatus]]:
+    before = None
+    for after in _looks(connector, seconds):
+        yield with_rates(before or after, after)
         before = after
+
+
+def _looks(connector: Connector, seconds: float) -> Iterator[Look]:
+    """Look again and again, whatever becomes of the session or of the database meanwhile."""
+    connection = connector.connect()
+    while True:
+        with closing(connection):
+            try:
+                while True:
+                    yield look(connection)
+                    time.sleep(seconds)
+            except psycopg.OperationalError as error:
+                # What ends a statement and not its session is none of that.
+                if not connection.broken:
+                    raise
+                say(f"the database ended the session ({_first_line(error)}); connecting again")
+        connection = _connect_again(connector)
+
+
+def _connect_again(connector: Connector) -> Connection[TupleRow]:
+    while True:
+        time.sleep(RECONNECT_SECONDS)
+        with suppress(DatabaseUnavailableError):
+            connector.revive()
+            return connector.connect()
+
+
+def _first_line(error: psycopg.Error) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _show(found: Sequence[GenerationStatus], *, as_json: bool, again: bool = False) -> None:

@@ -46,13 +46,15 @@ def print_promoted(promoted: Promoted, *, as_json: bool) -> None:
                 "replaced": replaced and replaced.number,
                 "position": promoted.position,
                 "switch_milliseconds": round(promoted.seconds * 1000, 1),
+                "readers_waited_milliseconds_max": round(promoted.longest_try_seconds * 1000, 1),
                 "attempts": promoted.attempts,
             }
         )
         return
     print(
         f"{generation.name}: readers see {generation.schema} now, at position "
-        f"{thousands(promoted.position)}; switched in {promoted.seconds * 1000:.1f} ms"
+        f"{thousands(promoted.position)}; switched in {promoted.seconds * 1000:.1f} ms, "
+        f"readers waited at most {promoted.longest_try_seconds * 1000:.1f} ms"
     )
     if replaced is not None and replaced.id != generation.id:
         back = replaced.number < generation.number

@@ -187,10 +187,12 @@ class Follower:
         self.position = batch.to
         self._parked.update(batch.poisons)
         for (position, stored), error in batch.poisons.values():
+            # PostgreSQL's detail and context are lines of their own.
+            first_line = described(error).partition("\n")[0]
             self._say(
                 Said(
                     f"parked chain {stored.originator_id} in {self._generation.schema} "
-                    f"at position {position} ({stored.topic}): {described(error)}",
+                    f"at position {position} ({stored.topic}): {first_line}",
                     event="parked",
                     read_model=self._generation.name,
                     generation=self._generation.number,

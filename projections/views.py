@@ -1,12 +1,12 @@
 """The views of schema ``live``: each shows one table of the generation readers are to see."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import LiteralString, NamedTuple, cast
 
 import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
-from psycopg.sql import SQL, Composed, Identifier
+from psycopg.sql import SQL, Composable, Composed, Identifier
 
 from projections.errors import ViewInUseError
 
@@ -30,6 +30,60 @@ SELECT_COLUMNS = """
      ORDER BY attnum
 """
 
+SELECT_VIEWS = """
+    SELECT relname, pg_get_userbyid(relowner)
+      FROM pg_class
+     WHERE relnamespace = to_regnamespace('live') AND relkind = 'v' AND relname = ANY (%(names)s)
+     ORDER BY relname
+"""
+
+# What others set on a view and no replacement keeps, as the statements that set it again.
+SELECT_OPTIONS = """
+    SELECT format('ALTER VIEW live.%%I SET (%%I = %%L)', view.relname, option_name, option_value)
+      FROM pg_class AS view, pg_options_to_table(view.reloptions)
+     WHERE view.oid = to_regclass(format('live.%%I', %(view)s::text))
+"""
+
+# What goes with a view that is dropped: all grants but the owner's, who gives them again, whoever
+# gave them before; and the comments.
+SELECT_GRANTS_AND_COMMENTS = """
+    WITH view AS (
+        SELECT oid, relname, relowner, relacl
+          FROM pg_class
+         WHERE oid = to_regclass(format('live.%%I', %(view)s::text))
+    ), kept AS (
+        SELECT attnum, attname, attacl
+          FROM pg_attribute
+         WHERE attrelid = (SELECT oid FROM view)
+           AND attnum > 0
+           AND attname = ANY (%(columns)s)
+    ), granted AS (
+        SELECT '' AS columns, acl.*
+          FROM view, aclexplode(relacl) AS acl
+         UNION ALL
+        SELECT format(' (%%I)', attname), acl.*
+          FROM kept, aclexplode(attacl) AS acl
+    )
+    SELECT format(
+               'GRANT %%s%%s ON live.%%I TO %%s%%s',
+               privilege_type,
+               columns,
+               relname,
+               CASE grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(grantee)) END,
+               CASE WHEN is_grantable THEN ' WITH GRANT OPTION' ELSE '' END
+           )
+      FROM view, granted
+     WHERE grantee <> relowner
+     UNION ALL
+    SELECT format('COMMENT ON VIEW live.%%I IS %%L', relname, description)
+      FROM view, obj_description(oid, 'pg_class') AS description
+     WHERE description IS NOT NULL
+     UNION ALL
+    SELECT format('COMMENT ON COLUMN live.%%I.%%I IS %%L', relname, attname, description)
+      FROM view, kept, col_description(oid, attnum) AS description
+     WHERE description IS NOT NULL
+"""
+
 
 class _Column(NamedTuple):
     name: str
@@ -46,20 +100,35 @@ def tables_of(connection: Connection[TupleRow], schema: str) -> list[str]:
 
 def plan(
     connection: Connection[TupleRow], name: str, schema: str, replaced_schema: str | None
-) -> list[Composed]:
-    """The statements that show the tables of *schema*, and none that only *replaced_schema* has."""
-    shown = {table: table for table in tables_of(connection, schema)}
-    shown[f"{name}_{CHECKPOINT}"] = CHECKPOINT
+) -> list[Composable]:
+    """The statements that show the tables of *schema*, and none that only *replaced_schema* has.
+
+    What others set on the views is set again: grants, options, comments.
+    """
+    shown = _shown(connection, name, schema)
     replaced = tables_of(connection, replaced_schema) if replaced_schema else []
-    drops = [_drop(table) for table in replaced if table not in shown]
-    return drops + [
-        statement
-        for view, table in shown.items()
-        for statement in _point(connection, view, schema, table)
+    statements: list[Composable] = [_drop(table) for table in replaced if table not in shown]
+    for view, table in shown.items():
+        statements += _point(connection, view, schema, table)
+    return statements
+
+
+def locks(
+    connection: Connection[TupleRow], name: str, schema: str, replaced_schema: str | None
+) -> list[Composed]:
+    """The statements that keep readers off the views that such a plan moves, each off one view."""
+    names = list(_shown(connection, name, schema))
+    names += tables_of(connection, replaced_schema) if replaced_schema else []
+    # LOCK TABLE would lock the tables behind the view as well, and hold up whoever writes to them.
+    # To give a view to the owner it has changes nothing.
+    statement = SQL("ALTER VIEW live.{} OWNER TO {}")
+    return [
+        statement.format(Identifier(view), Identifier(owner))
+        for view, owner in connection.execute(SELECT_VIEWS, {"names": names}).fetchall()
     ]
 
 
-def move(connection: Connection[TupleRow], statements: Sequence[Composed]) -> None:
+def move(connection: Connection[TupleRow], statements: Sequence[Composable]) -> None:
     """Run a plan, in one round trip.  Raises ViewInUseError."""
     try:
         connection.execute(SQL("; ").join(statements))
@@ -68,13 +137,20 @@ def move(connection: Connection[TupleRow], statements: Sequence[Composed]) -> No
         raise ViewInUseError(reason) from error
 
 
+def _shown(connection: Connection[TupleRow], name: str, schema: str) -> dict[str, str]:
+    """The tables of *schema* that readers are to see, by the names of their views."""
+    shown = {table: table for table in tables_of(connection, schema)}
+    return {**shown, f"{name}_{CHECKPOINT}": CHECKPOINT}
+
+
 def _point(
     connection: Connection[TupleRow], view: str, schema: str, table: str
-) -> Iterator[Composed]:
+) -> Iterator[Composable]:
     columns = _columns(connection, schema, table)
     known = _columns(connection, "live", view)
-    # Replaced in place it keeps its grants and what others have built on it.
-    if known != columns[: len(known)]:
+    # Replaced in place it keeps its grants, its comments and what others have built on it.
+    fits = known == columns[: len(known)]
+    if not fits:
         yield _drop(view)
     # Named columns: a prepared `SELECT *` breaks for good when the next generation has others.
     statement = SQL("CREATE OR REPLACE VIEW live.{view} AS SELECT {columns} FROM {schema}.{table}")
@@ -85,6 +161,18 @@ def _point(
         table=Identifier(table),
     )
     yield SQL("GRANT SELECT ON live.{} TO thought_ledger_reader").format(Identifier(view))
+    yield from _written(connection, SELECT_OPTIONS, view, columns)
+    if not fits:
+        yield from _written(connection, SELECT_GRANTS_AND_COMMENTS, view, columns)
+
+
+def _written(
+    connection: Connection[TupleRow], query: LiteralString, view: str, columns: Sequence[_Column]
+) -> Iterator[SQL]:
+    """The statements that PostgreSQL writes, with every name and text in its own quotes."""
+    names = [column.name for column in columns]
+    for (statement,) in connection.execute(query, {"view": view, "columns": names}).fetchall():
+        yield SQL(cast("LiteralString", statement))
 
 
 def _drop(view: str) -> Composed:

@@ -209,3 +209,44 @@ def test_status_is_watched(filled):
 
     assert [row["name"] for row in rows] == ["terms", "thoughts"] * 3
     assert all(row["leader"] for row in rows)
+
+
+def test_a_watch_whose_session_is_ended_connects_again_and_goes_on(filled):
+    command = command_line(
+        *("projections", "status", "--watch", "--every", "0.1", "--json"), data_dir=filled
+    )
+    with (
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=REPOSITORY,
+            env=clean_environment({}),
+            text=True,
+        ) as watching,
+        database(filled) as connection,
+    ):
+        assert watching.stdout.readline()
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE usename = 'thought_ledger_reader'"
+        )
+        said = watching.stderr.readline()
+        rows = [json.loads(watching.stdout.readline()) for _ in range(20)]
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(10) == 130
+        rest = watching.stderr.read()
+
+    assert "ended the session" in said
+    assert is_one_clear_sentence(said)
+    assert rest == ""
+    assert {row["name"] for row in rows} == {"terms", "thoughts"}
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0", "-1"])
+def test_a_pace_that_nobody_can_keep_is_refused(seconds, tmp_path):
+    refused = run("projections", "status", "--watch", f"--every={seconds}", data_dir=tmp_path)
+
+    assert refused.returncode == 2
+    assert "--every" in refused.stderr
+    assert "Traceback" not in refused.stderr

@@ -148,7 +148,8 @@ def test_an_event_of_a_newer_ledger_parks_its_chain(admin, writer, projector, re
 
 
 def test_what_the_tables_refuse_parks_the_chain_that_brought_it(writer, projector, reader):
-    leader = follow(projector)
+    said = []
+    leader = follow(projector, said=said)
     same_id = uuid4()
     first, second = (ThoughtChain.start(uuid4(), title="t") for _ in range(2))
     for chain in (first, second):
@@ -159,6 +160,12 @@ def test_what_the_tables_refuse_parks_the_chain_that_brought_it(writer, projecto
 
     (parked,) = rows(reader, "thoughts_g1", "parked")
     assert parked["chain_id"] == second.id
+    # One line to read; the whole of it for machines.
+    (line,) = said
+    assert "UniqueViolation" in line
+    assert "\n" not in line
+    assert line.facts["error"] == parked["error"]
+    assert "DETAIL" in line.facts["error"]
     assert [row["chain_id"] for row in rows(reader, "live", "thoughts")] == [first.id]
 
 

@@ -1,6 +1,7 @@
 """Readers are switched at once, never back in time, and back again if need be."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 
 import psycopg
@@ -9,6 +10,7 @@ import pytest
 from ledger.database import Role
 from ledger.log import head
 from projections.candidate import open_candidate
+from projections.cli_generations import tell_promoted
 from projections.errors import (
     GenerationBehindError,
     NothingToPromoteError,
@@ -20,9 +22,10 @@ from projections.errors import (
 from projections.generations import begin, ensure_live, find
 from projections.operations import promote_generation, retire_generation, roll_back
 from projections.projection import Statement
-from projections.promotion import promote
+from projections.promotion import TRY_SECONDS_MAX, promote
 from projections.thoughts import Thoughts
 from projections.wait import wait_for
+from tests.postgres.parking import eventually
 from tests.postgres.projecting import (
     SECONDS_MAX,
     catch_up,
@@ -123,6 +126,19 @@ def test_one_goes_back_and_forward_by_the_order_they_were_built_in(connector, li
         promote_generation(connector, Thoughts())
 
 
+def test_of_one_that_is_gone_already_there_is_nothing_more_to_say(connector, live, capsys):
+    build_up(connector)
+    promoted = promote_generation(connector, Thoughts())
+    roll_back(connector, Thoughts())
+    retire_generation(connector, promoted.generation)
+
+    tell_promoted(connector, promoted, as_json=False)
+
+    printed = capsys.readouterr()
+    assert "readers see thoughts_g2" in printed.out
+    assert printed.err == ""
+
+
 def test_workers_keep_up_what_is_live_and_what_is_kept(connector, database, writer, reader):
     with running_worker(database) as worker:
         worker.hear("leads thoughts_g1")
@@ -221,6 +237,101 @@ def test_a_long_query_keeps_readers_where_they_are(connector, live, database, re
     assert states(reader) == {"thoughts_g1": "live", "thoughts_g2": "building"}
 
 
+def refused(connection, statement):
+    """Whether somebody holds what it asks for."""
+    try:
+        with connection.transaction(force_rollback=True):
+            connection.execute("SET LOCAL lock_timeout = '5ms'")
+            connection.execute(statement)
+    except psycopg.errors.LockNotAvailable:
+        return True
+    return False
+
+
+HELD = (
+    "SELECT FROM live.thoughts",
+    "SELECT FROM live.thoughts_checkpoint",
+    "SELECT FROM thoughts_g1.checkpoint FOR UPDATE",
+    "LOCK TABLE thoughts_g1.thoughts IN SHARE UPDATE EXCLUSIVE MODE",
+)
+
+
+def test_a_try_has_the_views_before_it_holds_up_the_worker_and_never_locks_its_tables(
+    connector, live, admin
+):
+    generation = build_up(connector)
+    held = []
+
+    def reach(position, deadline):
+        held.append([refused(admin, statement) for statement in HELD])
+        return True
+
+    with connector.connect() as connection:
+        promote(connection, generation, reach)
+
+    nearing, switching = held
+    assert nearing == [False, False, False, False]
+    assert switching == [True, True, True, False]
+
+
+def test_a_try_that_does_not_get_its_views_leaves_the_worker_alone_and_is_counted(
+    connector, live, database, admin
+):
+    generation = build_up(connector)
+    worker_waits = []
+    with (
+        closing(database.connector(Role.READER).connect()) as slow,
+        connector.connect() as connection,
+    ):
+        slow.execute("BEGIN")
+        slow.execute("SELECT count(id) FROM live.thoughts")
+
+        def reach(position, deadline):
+            worker_waits.append(refused(admin, HELD[2]))
+            if len(worker_waits) == 2:
+                slow.execute("ROLLBACK")
+            return True
+
+        promoted = promote(connection, generation, reach)
+
+    assert promoted.attempts == 2
+    # Before the first try; before the second one, and in it.
+    assert worker_waits == [False, False, True]
+    assert promoted.longest_try_seconds > TRY_SECONDS_MAX / 2
+    assert promoted.longest_try_seconds >= promoted.seconds
+
+
+def test_a_reader_who_has_a_view_and_asks_for_another_is_not_ended(connector, live, database):
+    generation = build_up(connector)
+    with (
+        closing(database.connector(Role.READER).connect()) as slow,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        slow.execute("BEGIN")
+        # The last of the views in the order in which a switch asks for them.
+        slow.execute("SELECT FROM live.thoughts_checkpoint")
+        promoting = pool.submit(switch, connector, generation)
+        await_lock(database, "live.thoughts_checkpoint")
+
+        answer = slow.execute("SELECT count(id) FROM live.thoughts").fetchone()
+        slow.execute("COMMIT")
+
+        assert answer == (1,)
+        assert promoting.result(SECONDS_MAX).attempts > 1
+
+
+def switch(connector, generation):
+    with connector.connect() as connection:
+        return promote(connection, generation)
+
+
+def await_lock(database, view):
+    """Somebody waits for readers of the view to end."""
+    query = "SELECT FROM pg_locks WHERE relation = %(view)s::regclass AND NOT granted"
+    with closing(database.connector(Role.READER).connect()) as connection:
+        eventually(lambda: connection.execute(query, {"view": view}).rowcount)
+
+
 @contextmanager
 def reading(database, query):
     """Asks it prepared, again and again, in a thread; yields the answers and the errors."""
@@ -263,6 +374,19 @@ def test_prepared_readers_see_no_error_and_no_earlier_position(connector, databa
     assert errors == []
     assert answers == sorted(answers)
     assert len(set(answers)) > 4
+
+
+def test_a_snapshot_older_than_the_switch_sees_the_new_one_as_it_was_then(
+    connector, live, database
+):
+    with closing(database.connector(Role.READER).connect()) as old, old.transaction():
+        old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        old.execute("SELECT count(*) FROM ledger.events")
+        build_up(connector)
+        promote_generation(connector, Thoughts())
+
+        # As docs/operations.md says; readers in READ COMMITTED see what they saw before.
+        assert old.execute("SELECT count(id) FROM live.thoughts").fetchone() == (0,)
 
 
 # -- Other columns --------------------------------------------------------------------------------
