@@ -16,7 +16,7 @@ from projections.errors import BeingBuiltError, FencedError
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation
 from projections.projection import Projection
-from projections.session import configure
+from projections.session import BUILDER, configure
 
 BUILD_EVENTS_MAX = 2_000
 PACE_SECONDS_MAX = 1.0
@@ -117,7 +117,7 @@ def open_candidate(
     Raises BeingBuiltError, ProjectionVersionError, GrantMissingError.
     """
     with connector.connect() as connection:
-        configure(connection, silence_seconds_max=SILENCE_SECONDS_MAX)
+        configure(connection, name=BUILDER, silence_seconds_max=SILENCE_SECONDS_MAX)
         generation = generation or generations.begin(connection, projection)
         generations.refuse_other_version(generation, projection)
         if not generations.take_lead(connection, generation):
