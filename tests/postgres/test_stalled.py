@@ -82,7 +82,6 @@ def test_a_leader_that_is_stopped_in_a_statement_is_replaced(
         start = time.monotonic()
         with running_worker(database) as worker:
             ended = worker.hear("middle of a statement")
-            worker.hear("leads")
             assert wait_for(reader, "thoughts", head(reader), SECONDS_MAX)
 
     assert time.monotonic() - start < TAKEOVER_SECONDS_MAX
