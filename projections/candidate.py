@@ -22,7 +22,7 @@ from projections.errors import (
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation
 from projections.projection import Projection
-from projections.session import configure
+from projections.session import BUILDER, configure
 
 BUILD_EVENTS_MAX = 2_000
 PACE_SECONDS_MAX = 1.0
@@ -139,7 +139,7 @@ def open_candidate(
     Raises BeingBuiltError, ProjectionVersionError, GrantMissingError, LogRestoredError.
     """
     with connector.connect() as connection:
-        configure(connection, silence_seconds_max=SILENCE_SECONDS_MAX)
+        configure(connection, name=BUILDER, silence_seconds_max=SILENCE_SECONDS_MAX)
         if generation is not None:
             generations.refuse_other_version(generation, projection)
             yield _lead(connection, projection, generation, say)
@@ -164,7 +164,7 @@ def open_scratch(
     Should this process be killed, the next one discards it.  Raises GrantMissingError.
     """
     with connector.connect() as connection:
-        configure(connection, silence_seconds_max=SILENCE_SECONDS_MAX)
+        configure(connection, name=BUILDER, silence_seconds_max=SILENCE_SECONDS_MAX)
         scratch.discard_leftovers(connection, projection.name)
         generation = scratch.begin_scratch(connection, projection)
         try:

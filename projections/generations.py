@@ -26,6 +26,8 @@ from projections.registry import LOCK_REGISTRY, REGISTRY_EXISTS, bundled, ensure
 # Arbitrary; it only has to stay the same.
 LEADER_LOCK_CLASS = 74110003
 INDEX_MEMORY = "256MB"
+# Kept generations of a projection that go on following the log, each on a connection of its own.
+KEPT_UP_MAX = 5
 
 # What has happened to the list of generations: workers look at it again.
 CHANNEL = "projection_generations"
@@ -150,12 +152,17 @@ def find_building(connection: Connection[TupleRow], projection: Projection) -> G
 
 
 def followed(connection: Connection[TupleRow], projection: Projection) -> list[Generation]:
-    """Those a worker with this version of the projection keeps up: live or kept, built by it."""
-    return [
+    """Those a worker with this version of the projection keeps up, built by it.
+
+    The live one, and of the kept ones the KEPT_UP_MAX that were promoted last.
+    """
+    own = [
         found
         for found in listed(connection, projection.name)
-        if found.state in ("live", "kept") and found.projection_version == projection.version
+        if found.projection_version == projection.version
     ]
+    live = [found for found in own if found.state == "live"]
+    return live + [found for found in own if found.state == "kept"][:KEPT_UP_MAX]
 
 
 def begin(connection: Connection[TupleRow], projection: Projection) -> Generation:

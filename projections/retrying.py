@@ -18,6 +18,7 @@ from projections.generations import Generation
 from projections.parked import Parked, generations, parked_chains, parked_in
 from projections.projection import Projection
 from projections.registry import LOCK_REGISTRY, ensure_registry
+from projections.session import configure
 from projections.unparking import Retried, Unparking
 
 # A leader's batch holds the row for some milliseconds, and another retry for as long as it takes.
@@ -26,17 +27,11 @@ LOCK_ATTEMPTS_MAX = 20
 # Chains in one transaction when all are retried: each transaction fences the leader once.
 CHAINS_AT_ONCE_MAX = 100
 
-# A command that is stopped must not keep the leader waiting for ever.
-SILENCE_SECONDS_MAX = 30
-
-# The plans are made as the worker has them made (see ``projections.session``); but what an operator
-# decided to skip is on disk when the command says so.
+# Besides what ``projections.session`` says: but what an operator decided to skip is on disk when
+# the command says so.
 CONFIGURE = """
     SELECT set_config('lock_timeout', %(lock_timeout)s, true),
-           set_config('idle_in_transaction_session_timeout', %(silence)s, true),
-           set_config('synchronous_commit', 'on', true),
-           set_config('plan_cache_mode', 'force_custom_plan', true),
-           set_config('jit', 'off', true)
+           set_config('synchronous_commit', 'on', true)
 """
 
 INSERT_SKIPPED = """
@@ -149,13 +144,9 @@ def _patiently(
     for _ in range(LOCK_ATTEMPTS_MAX):
         try:
             with connection.transaction():
-                connection.execute(
-                    CONFIGURE,
-                    {
-                        "lock_timeout": f"{LOCK_SECONDS_MAX * 1000:.0f}ms",
-                        "silence": f"{SILENCE_SECONDS_MAX}s",
-                    },
-                )
+                # It has what the leader waits for: stopped, it is ended.
+                configure(connection, is_local=True)
+                connection.execute(CONFIGURE, {"lock_timeout": f"{LOCK_SECONDS_MAX * 1000:.0f}ms"})
                 return work()
         except CONFLICTS:
             continue

@@ -1,4 +1,4 @@
-"""What the database session of one who leads a generation is like."""
+"""What the database sessions of this package are like, and by which names they are seen."""
 
 import os
 import socket
@@ -15,17 +15,22 @@ from ledger.database import Connector
 SILENCE_SECONDS_MAX = 3
 STATEMENT_SECONDS_MAX = 60
 
+# Before the blank, who it is for; after it PID@HOST.
+LEADER = "thought-ledger"
+BUILDER = "thought-ledger-build"
+LISTENER = "thought-ledger-listen"
+
 # Rows and position live or die together, so losing the last few to a crash costs only their
 # repetition.  Every plan is made for the sizes of now: one made on empty tables decays.  And none
 # is compiled: the guess at the size of a recursion is far over the threshold, its size is not.
 CONFIGURE = """
-    SELECT set_config('application_name', %(application_name)s, false),
-           set_config('synchronous_commit', 'off', false),
-           set_config('plan_cache_mode', 'force_custom_plan', false),
-           set_config('jit', 'off', false),
-           set_config('idle_session_timeout', %(silence)s, false),
-           set_config('idle_in_transaction_session_timeout', %(silence)s, false),
-           set_config('statement_timeout', %(statement)s, false)
+    SELECT set_config('application_name', %(application_name)s, %(is_local)s),
+           set_config('synchronous_commit', 'off', %(is_local)s),
+           set_config('plan_cache_mode', 'force_custom_plan', %(is_local)s),
+           set_config('jit', 'off', %(is_local)s),
+           set_config('idle_session_timeout', %(silence)s, %(is_local)s),
+           set_config('idle_in_transaction_session_timeout', %(silence)s, %(is_local)s),
+           set_config('statement_timeout', %(statement)s, %(is_local)s)
 """
 
 
@@ -38,15 +43,27 @@ def session(connector: Connector) -> Generator[Connection[TupleRow]]:
 
 
 def configure(
-    connection: Connection[TupleRow], *, silence_seconds_max: int = SILENCE_SECONDS_MAX
+    connection: Connection[TupleRow],
+    *,
+    name: str = LEADER,
+    silence_seconds_max: int = SILENCE_SECONDS_MAX,
+    is_local: bool = False,
 ) -> None:
-    """Make a session fit to lead; it is then seen by the name of this host and process."""
+    """Make a session fit to lead; it is then seen by *name*, this host and this process.
+
+    *is_local*: until the transaction ends.
+    """
     connection.execute(
         CONFIGURE,
         {
-            # PostgreSQL keeps 63 bytes of it.
-            "application_name": f"thought-ledger {os.getpid()}@{socket.gethostname()}",
+            "application_name": named(name),
             "silence": f"{silence_seconds_max}s",
             "statement": f"{STATEMENT_SECONDS_MAX}s",
+            "is_local": is_local,
         },
     )
+
+
+def named(name: str) -> str:
+    """What a session of this process is called; PostgreSQL keeps 63 bytes of it."""
+    return f"{name} {os.getpid()}@{socket.gethostname()}"

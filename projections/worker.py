@@ -12,6 +12,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from ledger import log
+from ledger.background import FAULTS
 from ledger.database import Connector, DatabaseUnavailableError
 from ledger.said import Said
 from projections import generations
@@ -19,6 +20,7 @@ from projections.errors import FencedError, LogRestoredError
 from projections.faults import blames_database
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation, ensure_live, take_lead
+from projections.outage import Outage, reason_of
 from projections.projection import Projection
 from projections.session import session
 from projections.stopping import Stop
@@ -27,8 +29,6 @@ from projections.wait import seen_position, wait_for
 # In case it is not woken; also how often at least a leader is heard of by its server.
 POLL_SECONDS = 1.0
 FINISH_SECONDS_MAX = 0.2
-BACKOFF_SECONDS_MIN = 0.05
-BACKOFF_SECONDS_MAX = 1.0
 
 # The generation's schema may have been dropped; a new look tells.
 SCHEMA_GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
@@ -36,6 +36,8 @@ ENDED_FOR_SILENCE = (
     psycopg.errors.IdleSessionTimeout,
     psycopg.errors.IdleInTransactionSessionTimeout,
     psycopg.errors.QueryCanceled,
+    # By another process (``projections.stalled``), or by an administrator.
+    psycopg.errors.AdminShutdown,
 )
 
 
@@ -87,24 +89,29 @@ class Worker:
         self._note = note or say
         self._stop = stop
         self._woken = threading.Event()
+        self._ended = threading.Event()
         self._limit = BATCH_EVENTS_MAX
-        self._pause_seconds = BACKOFF_SECONDS_MIN
-        self._failure: str | None = None
+        self._outage = Outage()
 
     def wake(self) -> None:
         """Tell it, from another thread, that something was recorded or that it shall stop."""
         self._woken.set()
 
+    def end(self) -> None:
+        """Tell it, from another thread, to stop alone."""
+        self._ended.set()
+        self.wake()
+
     def run(self) -> None:
-        """Lead or stand by; ends half a second after *stop* is set, with the batch in hand done."""
-        while not self._stop.is_set():
+        """Lead or stand by; ends half a second after it is told to, with the batch in hand done."""
+        while not self._is_told_to_end():
             try:
                 with session(self._connector) as connection:
                     if not self._serve(connection):
                         return
             except FencedError as error:
                 self._say(self._said(f"{error}; starting again", event="fenced"))
-            except DatabaseUnavailableError as error:
+            except (OSError, DatabaseUnavailableError) as error:
                 self._back_off(error)
             except psycopg.Error as error:
                 if not blames_database(error):
@@ -139,9 +146,10 @@ class Worker:
     def _stand_by(self, connection: Connection[TupleRow]) -> bool:
         """Wait for the lead; False when told to stop meanwhile."""
         said = False
-        while not self._stop.is_set():
+        while not self._is_told_to_end():
             if take_lead(connection, self._generation):
                 return True
+            self._outage.end()
             if not said:
                 self._note(
                     self._said(
@@ -153,12 +161,12 @@ class Worker:
         return False
 
     def _follow(self, follower: Follower) -> None:
-        while not self._stop.is_set():
+        while not self._is_told_to_end():
             # Before the first read, so that nothing is recorded between the two unheard.
             self._woken.clear()
             self._catch_up(follower)
-            self._pause_seconds, self._failure = BACKOFF_SECONDS_MIN, None
-            if not self._stop.is_set() and not self._woken.wait(POLL_SECONDS):
+            self._outage.end()
+            if not self._is_told_to_end() and not self._woken.wait(POLL_SECONDS):
                 follower.check()
         # What was recorded last is seen by readers as well, if it is not too much.
         deadline = time.monotonic() + FINISH_SECONDS_MAX
@@ -166,25 +174,32 @@ class Worker:
             pass
 
     def _catch_up(self, follower: Follower) -> None:
-        while (applied := follower.step(self._limit)) and not self._stop.is_set():
+        while (applied := follower.step(self._limit)) and not self._is_told_to_end():
             # After a while without trouble it takes as much at once as before.
             self._limit = min(self._limit + 1, BATCH_EVENTS_MAX)
             if applied < self._limit and self._projection.rest_seconds:
                 self._stop.wait(self._projection.rest_seconds)
 
     def _back_off(self, error: Exception) -> None:
-        if self._stop.is_set():
+        if self._is_told_to_end():
             return
-        reason = str(error).strip().partition("\n")[0]
-        if reason != self._failure:
-            # Said when it comes a second time, if it may be that the generation is gone.
-            if self._failure is not None or not isinstance(error, SCHEMA_GONE):
-                sentence = f"the database failed ({reason}); trying again"
-                self._say(self._said(sentence, event="database_failed", error=reason))
-            self._failure = reason
-        self._stop.wait(self._pause_seconds)
-        self._pause_seconds = min(2 * self._pause_seconds, BACKOFF_SECONDS_MAX)
-        self._connector.revive()
+        # Said when it comes a second time, if it may be that the generation is gone.
+        self._tell(error, time=2 if isinstance(error, SCHEMA_GONE) else 1)
+        if self._stop.wait(self._outage.pause()):
+            return
+        try:
+            self._connector.revive()
+        except FAULTS as failure:
+            self._tell(failure)
+
+    def _tell(self, error: Exception, *, time: int = 1) -> None:
+        reason = reason_of(error)
+        if self._outage.is_news(reason, time=time):
+            sentence = f"the database failed ({reason}); trying again"
+            self._say(self._said(sentence, event="database_failed", error=reason))
+
+    def _is_told_to_end(self) -> bool:
+        return self._stop.is_set() or self._ended.is_set()
 
     def _said(self, sentence: str, **facts: object) -> Said:
         generation = self._generation

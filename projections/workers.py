@@ -10,46 +10,22 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from ledger import log
+from ledger.background import FAULTS
 from ledger.database import Connector, DatabaseUnavailableError
 from ledger.errors import LedgerError
 from ledger.said import Said
-from projections import generations
-from projections.errors import ProjectionError, ProjectionVersionError
+from projections import generations, stalled
+from projections.errors import ProjectionError
 from projections.faults import blames_database
+from projections.followed import Followed, find_followed
 from projections.generations import Generation
+from projections.outage import Outage, reason_of
 from projections.projection import Projection
-from projections.session import session
 from projections.stopping import Stop
-from projections.worker import (
-    BACKOFF_SECONDS_MAX,
-    BACKOFF_SECONDS_MIN,
-    POLL_SECONDS,
-    Worker,
-    catch_up,
-)
+from projections.worker import POLL_SECONDS, Worker, catch_up
 
 # One that failed is tried again as long as another runs: an upgrade or a grant may mend it.
 RETRY_SECONDS = 5.0
-# Generations kept up by one process, each on a connection of its own.
-GENERATIONS_MAX = 50
-
-
-def find_followed(connector: Connector, projection: Projection) -> list[Generation]:
-    """The generations to keep up; the first one is built when there is none.
-
-    Raises ProjectionVersionError when all there are were built by another version, and
-    GrantMissingError.
-    """
-    with session(connector) as connection:
-        try:
-            generations.ensure_live(connection, projection)
-        except ProjectionVersionError:
-            # One of this version may be kept to go back to.
-            found = generations.followed(connection, projection)
-            if not found:
-                raise
-            return found
-        return generations.followed(connection, projection)
 
 
 class Workers:
@@ -75,19 +51,25 @@ class Workers:
         self._running: dict[Future[None], tuple[Generation, Worker]] = {}
         self._failures: dict[str, BaseException] = {}
         self._said: dict[str, str] = {}
-        self._look_at = 0.0
-        self._pause_seconds = BACKOFF_SECONDS_MIN
-        self._outage: str | None = None
+        self._left: set[int] = set()
+        self._look_at = self._end_stalled_at = 0.0
+        self._outage = Outage()
 
     def run(self) -> None:
         """Run them until *stop* is set or all have failed.
 
         Raises what the first failed of when all have, and an error that is a bug in any case.
         """
-        with ThreadPoolExecutor(GENERATIONS_MAX + 1) as threads:
+        # Twice as many as are followed, for those told to end take a while.
+        count = 2 * len(self._projections) * (1 + generations.KEPT_UP_MAX)
+        with ThreadPoolExecutor(count + 1) as threads:
             try:
                 while not self._stop.is_set() and (self._running or not self._all_failed()):
                     self._listen_as_long_as_it_holds(threads)
+            except BaseException:
+                # Or else the workers would go on with nobody to look after them.
+                self._stop.set()
+                raise
             finally:
                 self._wake()
         self._collect()
@@ -99,16 +81,18 @@ class Workers:
         try:
             with (
                 self._connector.connect() as listener,
-                selectors.DefaultSelector() as selector,
+                # Takes no descriptor, of which there may be none left.
+                selectors.PollSelector() as selector,
             ):
                 selector.register(listener, selectors.EVENT_READ)
                 selector.register(self._stop, selectors.EVENT_READ)
+                stalled.set_up(listener)
                 # Before the first look, so that nothing happens between the two unheard.
                 listener.execute(log.LISTEN_TO_APPENDS)
                 listener.execute(generations.LISTEN_TO_GENERATIONS)
-                self._look_at = 0.0
+                self._look_at = self._end_stalled_at = 0.0
                 self._listen(threads, listener, selector)
-        except DatabaseUnavailableError as error:
+        except (OSError, DatabaseUnavailableError) as error:
             self._back_off(error)
         except psycopg.Error as error:
             if not blames_database(error):
@@ -126,8 +110,10 @@ class Workers:
                 self._look(threads)
                 if not self._running and self._all_failed():
                     return
-            self._outage, self._pause_seconds = None, BACKOFF_SECONDS_MIN
+            self._outage.end()
             selector.select(POLL_SECONDS)
+            # Before what was heard is taken: what comes meanwhile does not wake the selector.
+            self._end_stalled(listener)
             channels = {notify.channel for notify in listener.notifies(timeout=0)}
             if channels:
                 self._wake()
@@ -135,22 +121,36 @@ class Workers:
                 self._look_at = 0.0
             self._collect()
 
+    def _end_stalled(self, listener: Connection[TupleRow]) -> None:
+        if time.monotonic() < self._end_stalled_at:
+            return
+        for sentence in stalled.end_stalled(listener):
+            self._say(sentence)
+        self._end_stalled_at = time.monotonic() + stalled.LOOK_SECONDS
+
     def _wake(self) -> None:
         for _, worker in self._running.values():
             worker.wake()
 
     def _back_off(self, error: Exception) -> None:
-        """Wait a little; say it only when no worker is there to say it."""
-        reason = str(error).strip().partition("\n")[0]
-        if not self._running and reason != self._outage and not self._stop.is_set():
+        """Wait a little and see to the server, if it is ours."""
+        # A worker that is there says it as well.
+        if not self._running and not self._stop.is_set():
+            self._tell(error)
+        with selectors.PollSelector() as selector:
+            selector.register(self._stop, selectors.EVENT_READ)
+            if selector.select(self._outage.pause()):
+                return
+        try:
+            self._connector.revive()
+        except FAULTS as failure:
+            self._tell(failure)
+
+    def _tell(self, error: Exception) -> None:
+        reason = reason_of(error)
+        if self._outage.is_news(reason):
             sentence = f"the database failed ({reason}); trying again"
             self._say(Said(sentence, event="database_failed", error=reason))
-        self._outage = reason
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._stop, selectors.EVENT_READ)
-            selector.select(self._pause_seconds)
-        self._pause_seconds = min(2 * self._pause_seconds, BACKOFF_SECONDS_MAX)
-        self._connector.revive()
 
     # -- Who runs ---------------------------------------------------------------------------------
 
@@ -167,10 +167,37 @@ class Workers:
                 self._fail(name, error)
                 continue
             self._failures.pop(name, None)
-            running = {generation.id for generation, _ in self._running.values()}
-            for generation in found.result():
-                if generation.id not in running:
-                    self._start(threads, projection, generation)
+            self._follow(threads, projection, found.result())
+
+    def _follow(
+        self, threads: ThreadPoolExecutor, projection: Projection, followed: Followed
+    ) -> None:
+        """Have exactly those run that are to be followed."""
+        found = {generation.id for generation in followed.generations}
+        running = {generation.id for generation, _ in self._running.values()}
+        for generation, worker in self._running.values():
+            if generation.name == projection.name and generation.id not in found:
+                worker.end()
+        for generation in followed.generations:
+            if generation.id not in running:
+                self._start(threads, projection, generation)
+        self._say_left(projection, followed.left)
+
+    def _say_left(self, projection: Projection, left: Sequence[Generation]) -> None:
+        numbers = sorted(
+            generation.number for generation in left if generation.id not in self._left
+        )
+        if not numbers:
+            return
+        self._left.update(generation.id for generation in left)
+        sentence = (
+            f"{projection.name}: not kept up any more: {', '.join(f'g{n}' for n in numbers)}; of "
+            f"the kept generations the {generations.KEPT_UP_MAX} promoted last are; "
+            f"`thought-ledger projections retire {projection.name} --generation N` drops one"
+        )
+        self._say(
+            Said(sentence, event="not_kept_up", read_model=projection.name, generations=numbers)
+        )
 
     def _start(
         self, threads: ThreadPoolExecutor, projection: Projection, generation: Generation

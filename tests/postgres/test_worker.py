@@ -34,7 +34,7 @@ RUN = [sys.executable, "-m", "projections", "run"]
 
 SELECT_LISTENER = """
     SELECT pid FROM pg_stat_activity
-     WHERE datname = current_database() AND query = 'LISTEN projection_generations'
+     WHERE datname = current_database() AND application_name LIKE 'thought-ledger-listen %@%'
 """
 
 

@@ -2,24 +2,38 @@
 
 import queue
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
-from ledger.database import Role
+from ledger.database import Connector, Role
+from ledger.embedded.errors import PostgresStartError
 from ledger.log import head
+from ledger.said import facts_of
+from projections.candidate import open_candidate
 from projections.catalogue import ALL
 from projections.errors import ProjectionError, ProjectionVersionError
-from projections.generations import ensure_live
+from projections.generations import KEPT_UP_MAX, ensure_live
+from projections.operations import promote_generation, switch_to
 from projections.status import look
 from projections.stopping import Stop
 from projections.terms import Terms
 from projections.thoughts import Thoughts
 from projections.wait import wait_for
 from projections.workers import Workers, catch_up_all
+from tests.postgres.parking import eventually
 from tests.postgres.projecting import SECONDS_MAX, record_chain, rows
 
 NAMES = ["terms", "thoughts"]
+
+END_SESSIONS = """
+    SELECT pg_terminate_backend(pid)
+      FROM pg_stat_activity
+     WHERE datname = current_database() AND application_name LIKE %s
+"""
+LISTENER = "thought-ledger-listen %@%"
+ALL_SESSIONS = "thought-ledger%@%"
 
 
 class FaultyTerms(Terms):
@@ -43,6 +57,18 @@ class BrokenTerms(Terms):
         raise ZeroDivisionError
 
 
+class Unstartable(Connector):
+    """Of a server that, the first few times, cannot be revived."""
+
+    def __init__(self, connector, error, times):
+        super().__init__(connector.conninfo, self._revive)
+        self._errors = [error] * times
+
+    def _revive(self):
+        with suppress(IndexError):
+            raise self._errors.pop()
+
+
 class Running:
     """Workers in a thread, what they say, and what they ended with."""
 
@@ -62,9 +88,10 @@ class Running:
 
 
 @contextmanager
-def running(database, projections=ALL):
+def running(database, projections=ALL, connector=None):
+    connector = connector or database.connector(Role.PROJECTOR)
     with Stop() as stop, ThreadPoolExecutor(1) as threads:
-        workers = Running(database.connector(Role.PROJECTOR), projections, stop, threads)
+        workers = Running(connector, projections, stop, threads)
         try:
             yield workers
         finally:
@@ -131,6 +158,70 @@ def test_a_bug_in_one_does_not_stop_the_other_and_is_raised_in_the_end(database,
         assert seen(reader, "thoughts")
 
     assert isinstance(workers.error, ZeroDivisionError)
+
+
+def promote_another(database):
+    connector = database.connector(Role.PROJECTOR)
+    with open_candidate(connector, Thoughts()) as candidate:
+        candidate.build_up()
+        switch_to(connector, candidate)
+
+
+@pytest.mark.parametrize(
+    "error", [PostgresStartError(Path("log"), "so says the test"), OSError("no more files")]
+)
+@pytest.mark.parametrize("sessions", [LISTENER, ALL_SESSIONS])
+def test_a_server_that_cannot_be_revived_is_an_outage_that_goes_on(
+    database, admin, writer, reader, sessions, error
+):
+    connector = Unstartable(database.connector(Role.PROJECTOR), error, times=5)
+    with running(database, connector=connector) as workers:
+        hear_of_each(workers, "leads")
+
+        assert admin.execute(END_SESSIONS, (sessions,)).rowcount >= 1
+
+        workers.hear(str(error))
+        record_chain(writer, "one")
+        assert all(seen(reader, name) for name in NAMES)
+        promote_another(database)
+        workers.hear("leads thoughts_g2")
+
+    assert workers.error is None
+
+
+def test_a_bug_in_the_supervision_ends_the_workers_as_well(database, admin):
+    connector = Unstartable(database.connector(Role.PROJECTOR), ZeroDivisionError(), times=1)
+    with running(database, connector=connector) as workers:
+        hear_of_each(workers, "leads")
+
+        admin.execute(END_SESSIONS, (LISTENER,))
+
+        assert isinstance(workers.error, ZeroDivisionError)
+
+
+def test_of_many_kept_generations_the_live_one_and_the_latest_are_kept_up(database, writer, reader):
+    with running(database, (Thoughts(),)) as workers:
+        workers.hear("leads thoughts_g1 ")
+        for number in range(2, 2 + KEPT_UP_MAX):
+            promote_another(database)
+            workers.hear(f"leads thoughts_g{number} ")
+        promote_another(database)
+        left = facts_of(workers.hear("not kept up"))
+        record_chain(writer, "one")
+        assert seen(reader, "thoughts")
+        eventually(lambda: leading(reader) == set(range(2, 3 + KEPT_UP_MAX)))
+
+        promote_generation(database.connector(Role.PROJECTOR), Thoughts(), number=1)
+        workers.hear("not kept up")
+        eventually(lambda: leading(reader) == {1, *range(3, 3 + KEPT_UP_MAX)})
+
+    assert (left["event"], left["generations"]) == ("not_kept_up", [1])
+    assert workers.error is None
+
+
+def leading(reader):
+    """The numbers of the generations that are led."""
+    return {row.generation for row in look(reader).generations if row.leader is not None}
 
 
 def test_when_all_fail_it_ends(database):
