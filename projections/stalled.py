@@ -13,7 +13,8 @@ from psycopg.rows import TupleRow
 from ledger.said import Said
 from projections.session import LEADER, LISTENER, SILENCE_SECONDS_MAX, named
 
-LOOK_SECONDS = 1.0
+# Seldom: while it looks, nobody is woken.
+LOOK_SECONDS = 3.0
 
 # As whoever has logged in: a session may be ended by its own login, not by the role it acts for.
 SET_UP = """

@@ -60,7 +60,7 @@ class Terms:
     version = 2
     tables = ("term_texts", "terms", "term_totals")
     chain_columns = MappingProxyType({"term_texts": "chain_id"})
-    rest_seconds = 0.03
+    rest_seconds = 0.01
 
     def changes(self, batch: Sequence[Recorded]) -> Iterator[Change]:
         said = _Said()
