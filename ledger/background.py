@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, reason_of
 from ledger.said import Said
 
 # What passes by itself, or when somebody sees to it: the work goes on when it does.
@@ -25,7 +25,7 @@ class Outage:
 
     def say(self, fault: Exception) -> None:
         if not self._is_said:
-            reason = (str(fault).splitlines() or [type(fault).__name__])[0]
+            reason = reason_of(fault)
             logger.warning(
                 Said(
                     f"{self._work} has to wait and tries again: {reason}",

@@ -17,7 +17,7 @@ from ledger import audit, log
 from ledger.application import Ledger
 from ledger.commands import Receipt
 from ledger.database import Database, Role
-from ledger.display import printable, printing
+from ledger.display import local_time, printable, printing
 from ledger.imports import Imported, check_traces, import_traces
 from ledger.limits import recordable
 from ledger.options import Chain, DatabaseUrl, DataDir, Json, opened, operator, settings_of
@@ -199,7 +199,7 @@ def _print_json(history: Iterator[Recorded]) -> None:
 def _print_story(history: Iterator[Recorded]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for recorded in history:
-        moment = recorded.header.recorded_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        moment = local_time(recorded.header.recorded_at)
         head = f"{recorded.header.version:>4}  {moment}  {recorded.header.actor}  "
         line = Text(printable(head), style="dim")
         console.print(line.append(printable(audit.sentence(recorded)), style="not dim bold"))

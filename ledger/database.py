@@ -12,7 +12,7 @@ from psycopg.rows import TupleRow
 
 from ledger import migrations
 from ledger.embedded import EmbeddedPostgres, default_data_dir
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, reason_of
 from ledger.settings import Settings
 
 POSTGRES_VERSION_MIN = 160_000
@@ -228,7 +228,8 @@ def connect(conninfo: str) -> Connection[TupleRow]:
 
 def connect_error(error: psycopg.OperationalError) -> LedgerError:
     """Our error for a connection that was not made."""
-    reason = _first_line(error)
+    reason = reason_of(error).removeprefix("connection is bad: ")
+    reason = reason.removeprefix("connection failed: ")
     if "permission denied to set role" in reason:
         return DatabaseUnfitError(
             f"the login of the database URL may not act for the ledger ({reason}); "
@@ -287,14 +288,7 @@ def _privilege_error(error: psycopg.errors.InsufficientPrivilege) -> DatabaseUnf
             "`thought-ledger migrate --database-url URL` once"
         )
     return DatabaseUnfitError(
-        f"this login may not read or migrate the database ({_first_line(error)}); "
+        f"this login may not read or migrate the database ({reason_of(error)}); "
         "let an owner run `thought-ledger migrate --database-url URL` once and "
         "`GRANT thought_ledger_writer, thought_ledger_projector` to this login"
     )
-
-
-def _first_line(error: psycopg.Error) -> str:
-    lines = str(error).strip().splitlines()
-    if not lines:
-        return type(error).__name__
-    return lines[0].removeprefix("connection is bad: ").removeprefix("connection failed: ")

@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 
 QUOTED_CHARACTERS_MAX = 60
 # What a shell reports of a program whose reader went away: 128 and SIGPIPE.
@@ -14,6 +15,11 @@ READER_GONE = 141
 def printable(text: str) -> str:
     """Without control characters, so that a thought cannot drive the terminal it is shown on."""
     return "".join(c if c == "\n" or c.isprintable() else "\ufffd" for c in text)
+
+
+def local_time(moment: datetime) -> str:
+    """A moment as people here read it, to the second."""
+    return f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 @contextmanager

@@ -12,6 +12,11 @@ class LedgerError(Exception):
     """Base of every error a caller may want to catch; its text says what to do."""
 
 
+def reason_of(error: BaseException) -> str:
+    """What went wrong, in one line: drivers and servers say more in further ones."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 class ChainNotFoundError(LedgerError):
     """No stream exists for the given chain."""
 

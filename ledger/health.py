@@ -19,7 +19,7 @@ from psycopg.rows import TupleRow
 
 from ledger.database import OUR_WORDS, Database, connect
 from ledger.embedded import default_data_dir
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, reason_of
 from ledger.settings import Settings
 
 # A table that somebody has locked is a finding, not a reason to hang.
@@ -146,16 +146,16 @@ def _seen(check: Check, look: Look) -> list[Seen]:
     except psycopg.errors.InsufficientPrivilege as error:
         return [
             warning(
-                f"this login may not see it ({_first_line(error)})",
+                f"this login may not see it ({reason_of(error)})",
                 "grant it thought_ledger_reader, or look with another login",
             )
         ]
     except MISSING as error:
-        return [failed(f"what it looks at is not there ({_first_line(error)})", MIGRATE)]
+        return [failed(f"what it looks at is not there ({reason_of(error)})", MIGRATE)]
     except SLOW as error:
         return [
             warning(
-                f"the database did not answer in time ({_first_line(error)})",
+                f"the database did not answer in time ({reason_of(error)})",
                 "look at pg_stat_activity for who holds locks, and try again",
             )
         ]
@@ -174,7 +174,3 @@ def _become_reader(connection: Connection[TupleRow]) -> None:
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue):
         # The login goes on as itself: the role is not there, or not granted, and a check says so.
         return
-
-
-def _first_line(error: psycopg.Error) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

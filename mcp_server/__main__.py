@@ -48,7 +48,7 @@ def _end(number: int, _: object) -> NoReturn:
 def _run_command(wire: Wire | None) -> None:
     # Only now: importing them takes longer than anything above, and may print.
     from ledger.database import DriverError  # noqa: PLC0415
-    from ledger.errors import LedgerError, TamperedEventError  # noqa: PLC0415
+    from ledger.errors import LedgerError, TamperedEventError, reason_of  # noqa: PLC0415
     from mcp_server.cli import app  # noqa: PLC0415
 
     try:
@@ -60,8 +60,7 @@ def _run_command(wire: Wire | None) -> None:
     except LedgerError as error:
         _refuse(str(error), NO if isinstance(error, TamperedEventError) else NO_ANSWER)
     except DriverError as error:
-        reason = str(error).strip().partition("\n")[0]
-        _refuse(f"the database failed ({reason}); try again when it is well", NO_ANSWER)
+        _refuse(f"the database failed ({reason_of(error)}); try again when it is well", NO_ANSWER)
     except BrokenPipeError:
         # The reader of our output, head or less, has seen enough.
         _forget_output()

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ledger.database import Database, Role
-from ledger.display import print_table, printing
+from ledger.display import local_time, print_table, printing
 from ledger.logs import configure, teller
 from ledger.options import DatabaseUrl, DataDir, Json, LogFormatOption, opened, settings_of
 from ledger.settings import LogFormat
@@ -100,7 +100,7 @@ def _print_chains(found: Sequence[queries.ChainLine]) -> None:
                 str(row.id),
                 row.status,
                 str(row.thoughts),
-                row.updated_at.astimezone().strftime("%Y-%m-%d %H:%M:%S"),
+                local_time(row.updated_at),
                 row.title or "(untitled)",
             )
             for row in found

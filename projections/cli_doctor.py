@@ -1,10 +1,7 @@
 """``thought-ledger doctor``: what is well, what is not, and what to do about it."""
 
-import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 
-import orjson
 import typer
 
 import ledger.health_guards
@@ -14,6 +11,7 @@ import projections.health
 from ledger.display import printable, printing
 from ledger.health import Finding, State, examine, looking
 from ledger.options import DatabaseUrl, DataDir, Json, settings_of
+from projections.cli_words import print_json
 
 CHECKS = (
     *ledger.health_server.CHECKS,
@@ -38,8 +36,7 @@ def doctor(
     with printing():
         if as_json:
             for finding in found:
-                sys.stdout.buffer.write(orjson.dumps(asdict(finding)) + b"\n")
-            sys.stdout.buffer.flush()
+                print_json(finding)
         else:
             _print(found)
     if any(finding.state is State.FAILED for finding in found):

@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
 import typer
 
 from ledger.database import Role
-from ledger.display import print_table, printable, printing
+from ledger.display import local_time, print_table, printable, printing
 from ledger.limits import recordable
 from ledger.options import Chain, DatabaseUrl, DataDir, Json, opened, operator, settings_of
 from projections import retrying
@@ -213,7 +212,7 @@ def _print_parked(found: Sequence[Parked]) -> None:
                 str(row.generation),
                 row.state,
                 str(row.chain_id),
-                _moment(row.parked_at),
+                local_time(row.parked_at),
                 str(row.position),
                 str(row.version),
                 row.topic,
@@ -234,7 +233,7 @@ def _print_skipped(left_out: Sequence[Skipped]) -> None:
                 row.name,
                 str(row.projection_version),
                 str(row.chain_id),
-                _moment(row.skipped_at),
+                local_time(row.skipped_at),
                 str(row.position),
                 str(row.version),
                 row.topic,
@@ -254,9 +253,9 @@ def _print_chain(found: ParkedChain) -> None:
         ("chain", str(row.chain_id)),
         ("parked in", f"{row.name} generation {row.generation} ({row.state})"),
         ("also in generations", others),
-        ("since", _moment(row.parked_at)),
+        ("since", local_time(row.parked_at)),
         ("event", f"position {row.position}, version {row.version}, {row.topic}"),
-        ("recorded at", event.recorded_at and _moment(event.recorded_at)),
+        ("recorded at", event.recorded_at and local_time(event.recorded_at)),
         ("recorded by", who),
         ("event id", event.event_id and str(event.event_id)),
         ("what", event.what),
@@ -289,7 +288,3 @@ def _waiting(found: ParkedChain) -> str:
 
 def _line(text: str) -> str:
     return " ".join(printable(text).split())
-
-
-def _moment(moment: datetime) -> str:
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")

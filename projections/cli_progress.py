@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from projections.candidate import Progress as Built
-from projections.cli_words import say, thousands
+from projections.cli_words import say
 from projections.generations import Generation
 
 LINE_SECONDS = 5.0
@@ -46,7 +46,7 @@ class BuildProgress:
         if self._last is not None and self._last.phase == "indexes":
             self._indexed += now - self._changed_at
         self._last, self._changed_at = built, now
-        rate = f"{thousands(round(self._rate()))} events/s"
+        rate = f"{round(self._rate()):,} events/s"
         self._bar.update(
             self._task,
             description=f"{self._name}: {WORDS[built.phase]}",
@@ -63,8 +63,8 @@ class BuildProgress:
         """What was done, when it is done."""
         events = self._last.events if self._last else 0
         return (
-            f"built to position {thousands(position)}: {thousands(events)} events in "
-            f"{self._seconds():.1f} s ({thousands(round(self._rate()))}/s), "
+            f"built to position {position:,}: {events:,} events in "
+            f"{self._seconds():.1f} s ({round(self._rate()):,}/s), "
             f"of that indexes {self._indexed:.1f} s"
         )
 

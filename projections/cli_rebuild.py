@@ -18,7 +18,7 @@ from projections.cli_generations import (
     tell_promoted,
 )
 from projections.cli_progress import BuildProgress
-from projections.cli_words import print_comparison, print_digests, print_json, say, thousands
+from projections.cli_words import print_comparison, print_digests, print_json, say
 from projections.comparison import Comparison
 from projections.errors import StillMovingError
 from projections.projection import Projection
@@ -153,7 +153,7 @@ class _Rebuilding:
                 print(
                     f"{self._name}: building {generation.schema} "
                     f"(version {generation.projection_version}), from position "
-                    f"{thousands(candidate.position)}",
+                    f"{candidate.position:,}",
                     flush=True,
                 )
             with self._progress() as progress:

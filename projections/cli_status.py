@@ -15,9 +15,10 @@ from psycopg.rows import TupleRow
 from rich.console import Console
 
 from ledger.database import Connector, DatabaseUnavailableError, Role
-from ledger.display import print_table, printing
+from ledger.display import local_time, print_table, printing
+from ledger.errors import reason_of
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
-from projections.cli_words import print_json, say, thousands
+from projections.cli_words import print_json, say
 from projections.status import GenerationStatus, Look, look, with_rates
 
 # Between the two looks that tell how fast those behind come on.
@@ -103,7 +104,7 @@ def _looks(connector: Connector, seconds: float) -> Iterator[Look]:
                 # What ends a statement and not its session is none of that.
                 if not connection.broken:
                     raise
-                say(f"the database ended the session ({_first_line(error)}); connecting again")
+                say(f"the database ended the session ({reason_of(error)}); connecting again")
         connection = _connect_again(connector)
 
 
@@ -115,10 +116,6 @@ def _connect_again(connector: Connector) -> Connection[TupleRow]:
             return connector.connect()
 
 
-def _first_line(error: psycopg.Error) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
-
-
 def _show(found: Sequence[GenerationStatus], *, as_json: bool, again: bool = False) -> None:
     if as_json:
         for row in found:
@@ -127,7 +124,7 @@ def _show(found: Sequence[GenerationStatus], *, as_json: bool, again: bool = Fal
     if again and sys.stdout.isatty():
         Console().clear()
     elif again:
-        print(f"\n{datetime.now().astimezone():%Y-%m-%d %H:%M:%S}")
+        print(f"\n{local_time(datetime.now().astimezone())}")
     if found:
         print_table((*TITLES, "position", "head"), [_line(row) for row in found])
         sys.stdout.flush()
@@ -145,14 +142,14 @@ def _line(row: GenerationStatus) -> tuple[str, ...]:
         str(row.generation),
         row.state,
         str(row.projection_version),
-        "beyond" if row.position > row.head else thousands(row.lag_events),
+        "beyond" if row.position > row.head else f"{row.lag_events:,}",
         f"{row.lag_seconds:.1f}",
-        "-" if row.rate is None else f"{thousands(round(row.rate))}/s",
+        "-" if row.rate is None else f"{round(row.rate):,}/s",
         _duration(row.eta_seconds),
         str(row.parked),
         row.leader or ("none" if row.leader_pid is None else f"session {row.leader_pid}"),
-        thousands(row.position),
-        thousands(row.head),
+        f"{row.position:,}",
+        f"{row.head:,}",
     )
 
 

@@ -24,11 +24,6 @@ def say(line: str) -> None:
         print(f"projections: {printable(line)}\n", end="", file=sys.stderr, flush=True)
 
 
-def thousands(number: int) -> str:
-    """A count as people read it."""
-    return f"{number:,}"
-
-
 def print_json(fact: Any) -> None:
     """One object, one line."""
     sys.stdout.buffer.write(orjson.dumps(fact) + b"\n")
@@ -53,7 +48,7 @@ def print_promoted(promoted: Promoted, *, as_json: bool) -> None:
         return
     print(
         f"{generation.name}: readers see {generation.schema} now, at position "
-        f"{thousands(promoted.position)}; switched in {promoted.seconds * 1000:.1f} ms, "
+        f"{promoted.position:,}; switched in {promoted.seconds * 1000:.1f} ms, "
         f"readers waited at most {promoted.longest_try_seconds * 1000:.1f} ms"
     )
     if replaced is not None and replaced.id != generation.id:
@@ -81,11 +76,11 @@ def print_comparison(
             }
         )
         return
-    at = f"both at position {thousands(comparison.live_position)}"
+    at = f"both at position {comparison.live_position:,}"
     if not comparison.is_even:
         at = (
-            f"at positions {thousands(comparison.live_position)} and "
-            f"{thousands(comparison.other_position)}: what lies between differs, too; a worker "
+            f"at positions {comparison.live_position:,} and "
+            f"{comparison.other_position:,}: what lies between differs, too; a worker "
             "that keeps the live one up would bring it there"
         )
     print(f"{live.name}: {_titled(live)}, live, and {_other_title(live, other)}, {at}")
@@ -96,9 +91,9 @@ def print_comparison(
                 table.table,
                 _count(table.live_rows),
                 _count(table.other_rows),
-                thousands(table.added),
-                thousands(table.removed),
-                thousands(table.changed),
+                f"{table.added:,}",
+                f"{table.removed:,}",
+                f"{table.changed:,}",
                 _columns(table),
             )
             for table in differences
@@ -133,16 +128,16 @@ def print_digests(
             }
         )
         return
-    position = thousands(comparison.live_position)
+    position = f"{comparison.live_position:,}"
     print(f"{comparison.live.name}: the log to position {position} folded anew, {what}")
     print_table(
         ("table", "rows", "sha256", "fresh"),
         [
             (
                 one.table,
-                thousands(one.rows),
+                f"{one.rows:,}",
                 one.sha256,
-                "equal" if one == other else f"{other.sha256} ({thousands(other.rows)} rows)",
+                "equal" if one == other else f"{other.sha256} ({other.rows:,} rows)",
             )
             for one, other in pairs
         ],
@@ -170,7 +165,7 @@ def _described(generation: Generation, position: int) -> Mapping[str, int]:
 
 
 def _count(rows: int | None) -> str:
-    return "none" if rows is None else thousands(rows)
+    return "none" if rows is None else f"{rows:,}"
 
 
 def _columns(table: TableDifference) -> str:
@@ -179,7 +174,7 @@ def _columns(table: TableDifference) -> str:
             *(f"+{name}" for name in table.columns_added),
             *(f"-{name}" for name in table.columns_removed),
             *(f"{name} has another type" for name in table.columns_retyped),
-            *(f"{name}: {thousands(count)}" for name, count in table.changed_columns.items()),
+            *(f"{name}: {count:,}" for name, count in table.changed_columns.items()),
         ]
     )
 

@@ -27,8 +27,3 @@ class Outage:
     def end(self) -> None:
         self._times.clear()
         self._pause_seconds = BACKOFF_SECONDS_MIN
-
-
-def reason_of(error: Exception) -> str:
-    """What went wrong, in one line."""
-    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -14,13 +14,14 @@ from psycopg.rows import TupleRow
 from ledger import log
 from ledger.background import FAULTS
 from ledger.database import Connector, DatabaseUnavailableError
+from ledger.errors import reason_of
 from ledger.said import Said
 from projections import generations
 from projections.errors import FencedError, LogRestoredError
 from projections.faults import blames_database
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation, ensure_live, take_lead
-from projections.outage import Outage, reason_of
+from projections.outage import Outage
 from projections.projection import Projection
 from projections.session import session
 from projections.stopping import Stop

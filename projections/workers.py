@@ -12,14 +12,14 @@ from psycopg.rows import TupleRow
 from ledger import log
 from ledger.background import FAULTS
 from ledger.database import Connector, DatabaseUnavailableError
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, reason_of
 from ledger.said import Said
 from projections import generations, stalled
 from projections.errors import ProjectionError
 from projections.faults import blames_database
 from projections.followed import Followed, find_followed
 from projections.generations import Generation
-from projections.outage import Outage, reason_of
+from projections.outage import Outage
 from projections.projection import Projection
 from projections.stopping import Stop
 from projections.worker import POLL_SECONDS, Worker, catch_up

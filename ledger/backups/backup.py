@@ -25,7 +25,7 @@ from ledger.backups.errors import (
 )
 from ledger.backups.programs import started
 from ledger.database import Database, Role
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, reason_of
 
 LOOK_SECONDS = 0.1
 DUMP_ATTEMPTS_MAX = 3
@@ -229,4 +229,4 @@ def _remember(database: Database, file: Path, contents: Contents, size: int, tak
                 },
             )
     except (psycopg.Error, LedgerError) as error:
-        raise BackupNotRememberedError(file, str(error).partition("\n")[0]) from error
+        raise BackupNotRememberedError(file, reason_of(error)) from error

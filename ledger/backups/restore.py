@@ -16,6 +16,7 @@ from ledger.backups.archive import CHUNK_BYTES, Contents, read_contents
 from ledger.backups.errors import LedgerExistsError, RestoreFailedError, RestoreRefusedError
 from ledger.backups.programs import Program, started
 from ledger.database import Database
+from ledger.errors import reason_of
 from ledger.migrations import TAKE_LOCK
 
 SELECT_LEDGER = "SELECT to_regnamespace('ledger') IS NOT NULL"
@@ -141,7 +142,7 @@ def _ensure_roles(connection: Connection[TupleRow]) -> None:
             connection.execute(TAKE_LOCK)
             connection.execute(ENSURE_ROLES)
     except psycopg.errors.InsufficientPrivilege as error:
-        raise RestoreRefusedError(str(error).partition("\n")[0]) from error
+        raise RestoreRefusedError(reason_of(error)) from error
 
 
 def _pour(file: Path, contents: Contents, conninfo: str, tell: Callable[[int], None]) -> None:

@@ -9,7 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from ledger.database import DriverError
-from ledger.errors import LedgerError
+from ledger.errors import LedgerError, reason_of
 from mcp_server.source import LedgerSource
 from mcp_server.web.metrics import CONTENT_TYPE, Metrics
 from mcp_server.web.options import HEALTHZ, METRICS, READYZ
@@ -74,8 +74,7 @@ class Probes:
         except LedgerError as error:
             return PlainTextResponse(f"{for_strangers(error)}\n", 503)
         except DriverError as error:
-            reason = str(error).strip().partition("\n")[0]
-            return PlainTextResponse(f"the database failed ({reason})\n", 503)
+            return PlainTextResponse(f"the database failed ({reason_of(error)})\n", 503)
         return PlainTextResponse("the database answers\n")
 
     async def _render(self, _: Request) -> Response:
