@@ -17,7 +17,7 @@ from psycopg import Connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import TupleRow
 
-from ledger.database import OUR_WORDS, Database, connect
+from ledger.database import Database, connect
 from ledger.embedded import default_data_dir
 from ledger.errors import LedgerError, reason_of
 from ledger.settings import Settings
@@ -121,7 +121,7 @@ def looking(settings: Settings) -> Generator[Look]:
             raise NoLedgerError(data_dir)
     try:
         database.revive()
-        with closing(connect(_conninfo(database, settings))) as connection:
+        with closing(connect(_conninfo(database))) as connection:
             _become_reader(connection)
             yield Look(connection, data_dir)
     finally:
@@ -161,11 +161,10 @@ def _seen(check: Check, look: Look) -> list[Seen]:
         ]
 
 
-def _conninfo(database: Database, settings: Settings) -> str:
-    url = settings.database_url or ""
-    conninfo = url if database.embedded is None else database.embedded.conninfo()
-    given = str(conninfo_to_dict(conninfo).get("options") or "").strip()
-    return make_conninfo(conninfo, **OUR_WORDS, options=f"{given} {LOOK_OPTIONS}".strip())
+def _conninfo(database: Database) -> str:
+    conninfo = database.owner_conninfo()
+    options = conninfo_to_dict(conninfo)["options"]
+    return make_conninfo(conninfo, options=f"{options} {LOOK_OPTIONS}")
 
 
 def _become_reader(connection: Connection[TupleRow]) -> None:

@@ -400,3 +400,16 @@ def test_a_parked_chain_is_a_failure(database, database_url, writer):
 
     assert finding.state is State.FAILED
     assert "projections parked thoughts" in finding.todo
+
+
+def test_the_dates_of_a_database_do_not_matter(database_url, admin, writer):
+    record_chain(writer, "one")
+    admin.execute(
+        "INSERT INTO ledger.backups (taken_at, head_position, events, bytes, log_only, taken_by)"
+        " VALUES (now(), 2, 2, 1, false, 'ada')"
+    )
+    admin.execute(f"ALTER DATABASE {admin.info.dbname} SET DateStyle = 'SQL, DMY'")
+
+    found = states(database_url)
+
+    assert (found["clock"], found["backup"]) == (State.OK, State.OK)
