@@ -17,9 +17,8 @@ from projections.catalogue import ALL
 from projections.cli_doctor import doctor
 from projections.cli_words import print_json, say
 from projections.stopping import Stop, stop_process
+from projections.worker import CATCH_UP_SECONDS_MAX
 from projections.workers import Workers, catch_up_all
-
-CATCH_UP_SECONDS_MAX = 30.0
 
 app = typer.Typer(help="The read models: built from the log, disposable.", no_args_is_help=True)
 cli_rebuild.register(app)

@@ -1,6 +1,9 @@
 """The operators' commands on generations that are there: diff, promote, rollback, retire."""
 
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,22 +14,15 @@ from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
 from projections import generations, operations, status
 from projections.catalogue import ALL, projection_of
 from projections.cli_progress import BuildProgress
-from projections.cli_words import (
-    print_comparison,
-    print_json,
-    print_promoted,
-    say,
-)
+from projections.cli_words import print_comparison, print_json, print_promoted, say
 from projections.errors import NothingToPromoteError
 from projections.generations import Generation
 from projections.projection import Projection
 from projections.promotion import Promoted
 
 SAMPLES_DEFAULT = 5
-CATCH_UP_SECONDS_MAX = 30.0
 LEADER_SECONDS_MAX = 2.0
 POLL_SECONDS = 0.05
-NO = 3
 
 Name = Annotated[
     str,
@@ -57,6 +53,16 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
+@contextmanager
+def working_on(
+    name: str, data_dir: Path | None, database_url: str | None
+) -> Generator[tuple[Connector, Projection]]:
+    """What a command on one read model works with.  Raises ProjectionNotFoundError."""
+    projection = projection_of(name)
+    with opened(settings_of(data_dir, database_url)) as database:
+        yield database.connector(Role.PROJECTOR), projection
+
+
 def diff(
     name: Name,
     number: Number = None,
@@ -69,9 +75,7 @@ def diff(
 
     By default the one `promote` would take, else the one `rollback` would.
     """
-    projection = projection_of(name)
-    with opened(settings_of(data_dir, database_url)) as database:
-        connector = database.connector(Role.PROJECTOR)
+    with working_on(name, data_dir, database_url) as (connector, projection):
         other = _other(connector, projection, number)
         with (
             BuildProgress(name, quiet=as_json) as progress,
@@ -95,9 +99,7 @@ def promote(
 
     The one they saw before is kept: `rollback` goes back to it, `retire` drops it.
     """
-    projection = projection_of(name)
-    with opened(settings_of(data_dir, database_url)) as database:
-        connector = database.connector(Role.PROJECTOR)
+    with working_on(name, data_dir, database_url) as (connector, projection):
         if number is not None and _find(connector, projection, number).state == "live":
             say(f"generation {number} of {name} is live already")
             return
@@ -118,9 +120,7 @@ def rollback(
 
     `promote` goes forward again.
     """
-    projection = projection_of(name)
-    with opened(settings_of(data_dir, database_url)) as database:
-        connector = database.connector(Role.PROJECTOR)
+    with working_on(name, data_dir, database_url) as (connector, projection):
         with BuildProgress(name, quiet=as_json) as progress:
             promoted = operations.roll_back(connector, projection, report=progress.report, say=say)
         tell_promoted(connector, promoted, as_json=as_json)
@@ -134,9 +134,7 @@ def retire(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Drop the generations that are kept to go back to, or a given one that is not live."""
-    projection = projection_of(name)
-    with opened(settings_of(data_dir, database_url)) as database:
-        connector = database.connector(Role.PROJECTOR)
+    with working_on(name, data_dir, database_url) as (connector, projection):
         chosen = operations.look(connector, projection).kept
         if number is not None:
             chosen = [_find(connector, projection, number)]

@@ -13,6 +13,7 @@ from ledger.limits import recordable
 from ledger.options import Chain, DatabaseUrl, DataDir, Json, opened, operator, settings_of
 from projections import retrying
 from projections.catalogue import projection_of
+from projections.cli_generations import Name
 from projections.cli_words import print_json
 from projections.parked import (
     WAITING_LISTED_MAX,
@@ -27,11 +28,6 @@ from projections.text import shown
 from projections.unparking import Retried
 
 PARKED_AGAIN = 3
-
-Name = Annotated[
-    str,
-    typer.Argument(help="The read model, as `status` names it.", metavar="NAME"),
-]
 
 
 def register(app: typer.Typer) -> None:

@@ -1,5 +1,7 @@
 """The operators' commands that fold the log anew: rebuild, check."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -8,7 +10,7 @@ from ledger.database import Connector, Role
 from ledger.display import printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
 from projections import operations
-from projections.candidate import open_candidate, open_scratch
+from projections.candidate import Candidate, open_candidate, open_scratch
 from projections.catalogue import ALL, projection_of
 from projections.cli_generations import (
     SAMPLES_DEFAULT,
@@ -16,6 +18,7 @@ from projections.cli_generations import (
     Samples,
     parked_count,
     tell_promoted,
+    working_on,
 )
 from projections.cli_progress import BuildProgress
 from projections.cli_words import print_comparison, print_digests, print_json, say
@@ -23,9 +26,9 @@ from projections.comparison import Comparison
 from projections.errors import StillMovingError
 from projections.projection import Projection
 from projections.sampling import sampled
-from projections.worker import catch_up
+from projections.worker import CATCH_UP_SECONDS_MAX, catch_up
 
-CATCH_UP_SECONDS_MAX = 30.0
+# What was asked is not so.
 NO = 3
 
 Rate = Annotated[
@@ -116,9 +119,7 @@ def check(
 
     Exits 3 when it is not, and shows rows that differ.
     """
-    projection = projection_of(name)
-    with opened(settings_of(data_dir, database_url)) as database:
-        connector = database.connector(Role.PROJECTOR)
+    with working_on(name, data_dir, database_url) as (connector, projection):
         catch_up(connector, projection, CATCH_UP_SECONDS_MAX)
         rebuilding = _Rebuilding(connector, projection, as_json=as_json, rate=rate)
         with printing():
@@ -144,8 +145,7 @@ class _Rebuilding:
         self._rate = rate
 
     def run(self, *, fresh: bool, promote: bool) -> None:
-        begun = operations.look(self._connector, self._projection).building
-        if fresh and begun is not None:
+        if fresh and (begun := operations.look(self._connector, self._projection).building):
             operations.retire_generation(self._connector, begun)
         with open_candidate(self._connector, self._projection, say=say) as candidate:
             generation = candidate.generation
@@ -156,11 +156,9 @@ class _Rebuilding:
                     f"{candidate.position:,}",
                     flush=True,
                 )
-            with self._progress() as progress:
-                candidate.build_up(progress.report, events_per_second_max=self._rate)
-            built = progress.summary(generation, candidate.position)
+            progress = self._build_up(candidate)
             if self._as_json:
-                print_json(built)
+                print_json(progress.summary(generation, candidate.position))
             else:
                 print(f"{self._name}: {progress.sentence(candidate.position)}", flush=True)
             promoted = operations.switch_to(self._connector, candidate) if promote else None
@@ -173,21 +171,15 @@ class _Rebuilding:
             )
 
     def try_out(self, samples: int) -> None:
-        with open_scratch(self._connector, self._projection, say=say) as candidate:
-            with self._progress() as progress:
-                candidate.build_up(progress.report, events_per_second_max=self._rate)
-            with operations.compared_to(self._connector, candidate) as comparison:
-                differences = comparison.differences(samples)
+        with self._compared() as comparison:
+            differences = comparison.differences(samples)
         print_comparison(comparison, differences, as_json=self._as_json)
 
     def verify(self, samples: int) -> bool:
-        with open_scratch(self._connector, self._projection, say=say) as candidate:
-            with self._progress() as progress:
-                candidate.build_up(progress.report, events_per_second_max=self._rate)
-            with operations.compared_to(self._connector, candidate) as comparison:
-                if not comparison.is_even:
-                    raise StillMovingError(self._name)
-                return self._tell(comparison, samples, "all of it")
+        with self._compared() as comparison:
+            if not comparison.is_even:
+                raise StillMovingError(self._name)
+            return self._tell(comparison, samples, "all of it")
 
     def verify_some(self, count: int, samples: int) -> bool:
         with sampled(self._connector, self._projection, count) as sample:
@@ -218,5 +210,15 @@ class _Rebuilding:
             )
         return live == fresh
 
-    def _progress(self) -> BuildProgress:
-        return BuildProgress(self._name, quiet=self._as_json)
+    @contextmanager
+    def _compared(self) -> Generator[Comparison]:
+        """The live generation and the log folded anew."""
+        with open_scratch(self._connector, self._projection, say=say) as candidate:
+            self._build_up(candidate)
+            with operations.compared_to(self._connector, candidate) as comparison:
+                yield comparison
+
+    def _build_up(self, candidate: Candidate) -> BuildProgress:
+        with BuildProgress(self._name, quiet=self._as_json) as progress:
+            candidate.build_up(progress.report, events_per_second_max=self._rate)
+        return progress

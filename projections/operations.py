@@ -1,7 +1,7 @@
 """What an operator does with generations: build beside, compare, switch, go back, drop, check."""
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import psycopg
@@ -16,6 +16,7 @@ from projections.errors import (
     NoLiveGenerationError,
     NothingToPromoteError,
     NothingToRollBackError,
+    ProjectionVersionError,
 )
 from projections.generations import Generation
 from projections.projection import Projection
@@ -148,17 +149,17 @@ def compared(
 
     Raises NoLiveGenerationError, BeingBuiltError.
     """
-    if other.state == "building" or not _is_led_or_foreign(connector, projection, other):
-        with open_candidate(connector, projection, other, say) as candidate:
+    with _led(connector, projection, other, say) as candidate:
+        if candidate is not None:
             candidate.build_up(report)
             with compared_to(connector, candidate) as comparison:
                 yield comparison
-        return
-    live = _live(connector, other.name)
-    with session(connector) as connection:
-        reach = waiting(connection, other)
-        with compare(connector, live, other, reach) as comparison:
-            yield comparison
+            return
+        live = _live(connector, other.name)
+        with session(connector) as connection:
+            reach = waiting(connection, other)
+            with compare(connector, live, other, reach) as comparison:
+                yield comparison
 
 
 @contextmanager
@@ -169,14 +170,22 @@ def compared_to(connector: Connector, candidate: Candidate) -> Generator[Compari
         yield comparison
 
 
-def _is_led_or_foreign(
-    connector: Connector, projection: Projection, generation: Generation
-) -> bool:
-    """Whether it is for others to bring it up: a worker leads it, or would have to."""
-    if generation.projection_version != projection.version:
-        return True
-    with session(connector) as connection:
-        return not generations.take_lead(connection, generation)
+@contextmanager
+def _led(
+    connector: Connector, projection: Projection, generation: Generation, say: Say
+) -> Generator[Candidate | None]:
+    """The generation, led here; None if others bring it up: a worker leads it, or would have to.
+
+    Raises BeingBuiltError and ProjectionVersionError for one that only its builder brings up.
+    """
+    with ExitStack() as stack:
+        candidate = None
+        try:
+            candidate = stack.enter_context(open_candidate(connector, projection, generation, say))
+        except (BeingBuiltError, ProjectionVersionError):
+            if generation.state == "building":
+                raise
+        yield candidate
 
 
 def _live(connector: Connector, name: str) -> Generation:
@@ -195,11 +204,11 @@ def _switch(
     say: Say,
 ) -> Promoted:
     """Lead it if it is of this version and nobody else does; else those who do bring it up."""
-    if generation.state == "building" or not _is_led_or_foreign(connector, projection, generation):
-        with open_candidate(connector, projection, generation, say) as candidate:
+    with _led(connector, projection, generation, say) as candidate:
+        if candidate is not None:
             events = candidate.build_up(report)
             if events:
                 say(f"{generation.schema} was {events:,} events behind and was brought up first")
             return switch_to(connector, candidate)
-    with session(connector) as connection:
-        return promote(connection, generation)
+        with session(connector) as connection:
+            return promote(connection, generation)

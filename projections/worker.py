@@ -30,6 +30,8 @@ from projections.wait import seen_position, wait_for
 # In case it is not woken; also how often at least a leader is heard of by its server.
 POLL_SECONDS = 1.0
 FINISH_SECONDS_MAX = 0.2
+# How long a command waits for the worker that leads.
+CATCH_UP_SECONDS_MAX = 30.0
 
 # The generation's schema may have been dropped; a new look tells.
 SCHEMA_GONE = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
