@@ -224,14 +224,15 @@ def add_indexes(
 class Switch:
     """What it takes to have readers see a generation instead of the live one, made ready.
 
-    It is made and used in one transaction that holds LOCK_REGISTRY.
+    It is made and used in one transaction that holds LOCK_REGISTRY; ``locks`` are statements, each
+    of which keeps readers off one view.
     """
 
     def __init__(self, connection: Connection[TupleRow], generation: Generation) -> None:
         self.replaced = find_live(connection, generation.name)
         self._connection = connection
         self._generation = generation
-        self._moves = views.plan(
+        self.locks, self._moves = views.plan(
             connection, generation.name, generation.schema, self.replaced and self.replaced.schema
         )
 

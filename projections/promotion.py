@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from ledger import log
-from projections import generations, views
+from projections import generations
 from projections.errors import GenerationBehindError, SwitchBlockedError
 from projections.follower import channel_of
 from projections.generations import Generation
@@ -171,15 +171,13 @@ def _switch(
         connection.execute(LOCK_REGISTRY)
         switch = generations.Switch(connection, generation)
         replaced = switch.replaced
-        schema = replaced and replaced.schema
-        locks = views.locks(connection, generation.name, generation.schema, schema)
         ahead = None if replaced is None or replaced.id == generation.id else replaced
         if ahead is not None:
             reach(_seen(connection, SELECT_POSITION, ahead), _after(REACH_SECONDS_MAX))
         patience.begin()
         # Before the position, so that the worker is held up only by a try that has the views.  A
         # reader who has one and asks for another gets it when the try gives up.
-        for lock in locks:
+        for lock in switch.locks:
             connection.execute(SQL("; ").join([patience.limit(), lock]))
         connection.execute(patience.limit())
         if ahead is not None:

@@ -98,34 +98,28 @@ def tables_of(connection: Connection[TupleRow], schema: str) -> list[str]:
     return [name for (name,) in found.fetchall()]
 
 
+class Plan(NamedTuple):
+    """Statements: *locks* keep readers off the views that *moves* change, each off one."""
+
+    locks: list[Composed]
+    moves: list[Composable]
+
+
 def plan(
     connection: Connection[TupleRow], name: str, schema: str, replaced_schema: str | None
-) -> list[Composable]:
-    """The statements that show the tables of *schema*, and none that only *replaced_schema* has.
+) -> Plan:
+    """How to show the tables of *schema*, and none that only *replaced_schema* has.
 
     What others set on the views is set again: grants, options, comments.
     """
-    shown = _shown(connection, name, schema)
+    shown = {table: table for table in tables_of(connection, schema)}
+    shown[f"{name}_{CHECKPOINT}"] = CHECKPOINT
     replaced = tables_of(connection, replaced_schema) if replaced_schema else []
-    statements: list[Composable] = [_drop(table) for table in replaced if table not in shown]
+    gone = [table for table in replaced if table not in shown]
+    moves: list[Composable] = [_drop(view) for view in gone]
     for view, table in shown.items():
-        statements += _point(connection, view, schema, table)
-    return statements
-
-
-def locks(
-    connection: Connection[TupleRow], name: str, schema: str, replaced_schema: str | None
-) -> list[Composed]:
-    """The statements that keep readers off the views that such a plan moves, each off one view."""
-    names = list(_shown(connection, name, schema))
-    names += tables_of(connection, replaced_schema) if replaced_schema else []
-    # LOCK TABLE would lock the tables behind the view as well, and hold up whoever writes to them.
-    # To give a view to the owner it has changes nothing.
-    statement = SQL("ALTER VIEW live.{} OWNER TO {}")
-    return [
-        statement.format(Identifier(view), Identifier(owner))
-        for view, owner in connection.execute(SELECT_VIEWS, {"names": names}).fetchall()
-    ]
+        moves += _point(connection, view, schema, table)
+    return Plan(_locks(connection, [*shown, *gone]), moves)
 
 
 def move(connection: Connection[TupleRow], statements: Sequence[Composable]) -> None:
@@ -137,10 +131,14 @@ def move(connection: Connection[TupleRow], statements: Sequence[Composable]) -> 
         raise ViewInUseError(reason) from error
 
 
-def _shown(connection: Connection[TupleRow], name: str, schema: str) -> dict[str, str]:
-    """The tables of *schema* that readers are to see, by the names of their views."""
-    shown = {table: table for table in tables_of(connection, schema)}
-    return {**shown, f"{name}_{CHECKPOINT}": CHECKPOINT}
+def _locks(connection: Connection[TupleRow], names: Sequence[str]) -> list[Composed]:
+    # LOCK TABLE would lock the tables behind the view as well, and hold up whoever writes to them.
+    # To give a view to the owner it has changes nothing.
+    statement = SQL("ALTER VIEW live.{} OWNER TO {}")
+    return [
+        statement.format(Identifier(view), Identifier(owner))
+        for view, owner in connection.execute(SELECT_VIEWS, {"names": list(names)}).fetchall()
+    ]
 
 
 def _point(
