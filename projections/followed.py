@@ -2,12 +2,18 @@
 
 from typing import NamedTuple
 
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
 from ledger.database import Connector
 from projections import generations
 from projections.errors import ProjectionVersionError
 from projections.generations import Generation
 from projections.projection import Projection
 from projections.session import session
+
+# Kept generations of a projection that go on following the log, each on a connection of its own.
+KEPT_UP_MAX = 5
 
 
 class Followed(NamedTuple):
@@ -17,8 +23,23 @@ class Followed(NamedTuple):
     left: list[Generation]
 
 
+def followed(connection: Connection[TupleRow], projection: Projection) -> Followed:
+    """Those a worker with this version of the projection keeps up, built by it.
+
+    The live one, and of the kept ones the KEPT_UP_MAX that were promoted last.
+    """
+    own = [
+        found
+        for found in generations.listed(connection, projection.name)
+        if found.projection_version == projection.version
+    ]
+    live = [found for found in own if found.state == "live"]
+    kept = [found for found in own if found.state == "kept"]
+    return Followed(live + kept[:KEPT_UP_MAX], kept[KEPT_UP_MAX:])
+
+
 def find_followed(connector: Connector, projection: Projection) -> Followed:
-    """The generations to keep up; the first one is built when there is none.
+    """The same; the first generation is built when there is none.
 
     Raises ProjectionVersionError when all there are were built by another version, and
     GrantMissingError.
@@ -27,15 +48,9 @@ def find_followed(connector: Connector, projection: Projection) -> Followed:
         try:
             generations.ensure_live(connection, projection)
         except ProjectionVersionError:
+            found = followed(connection, projection)
             # One of this version may be kept to go back to.
-            if not generations.followed(connection, projection):
+            if not found.generations:
                 raise
-        found = generations.followed(connection, projection)
-        left = [
-            kept
-            for kept in generations.listed(connection, projection.name)
-            if kept.state == "kept"
-            and kept.projection_version == projection.version
-            and kept not in found
-        ]
-        return Followed(found, left)
+            return found
+        return followed(connection, projection)

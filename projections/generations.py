@@ -21,13 +21,11 @@ from projections.errors import (
     ProjectionVersionError,
 )
 from projections.projection import Projection
-from projections.registry import LOCK_REGISTRY, REGISTRY_EXISTS, bundled, ensure_registry
+from projections.registry import LOCK_REGISTRY, bundled, ensure_registry, registry_exists
 
 # Arbitrary; it only has to stay the same.
 LEADER_LOCK_CLASS = 74110003
 INDEX_MEMORY = "256MB"
-# Kept generations of a projection that go on following the log, each on a connection of its own.
-KEPT_UP_MAX = 5
 
 # What has happened to the list of generations: workers look at it again.
 CHANNEL = "projection_generations"
@@ -37,7 +35,8 @@ NOTIFY_GENERATIONS: LiteralString = f"NOTIFY {CHANNEL}"
 SELECT_GENERATIONS = """
     SELECT id, name, number, projection_version, schema_name, state
       FROM projections.generations
-     WHERE name = %(name)s AND to_regnamespace(schema_name) IS NOT NULL
+     WHERE (%(name)s::text IS NULL OR name = %(name)s)
+       AND to_regnamespace(schema_name) IS NOT NULL
      ORDER BY promoted_at DESC NULLS LAST, number DESC
 """
 
@@ -121,10 +120,9 @@ def refuse_other_version(generation: Generation, projection: Projection) -> None
         )
 
 
-def listed(connection: Connection[TupleRow], name: str) -> list[Generation]:
-    """The generations of *name* that are there: the latest promoted first, then the new ones."""
-    row = connection.execute(REGISTRY_EXISTS).fetchone()
-    if row is None or not row[0]:
+def listed(connection: Connection[TupleRow], name: str | None = None) -> list[Generation]:
+    """The generations of *name*, or of all, that are there: the latest promoted first, then new."""
+    if not registry_exists(connection):
         return []
     found = connection.execute(SELECT_GENERATIONS, {"name": name}).fetchall()
     return [Generation(*row) for row in found]
@@ -149,20 +147,6 @@ def find_building(connection: Connection[TupleRow], projection: Projection) -> G
         if found.state == "building" and found.projection_version == projection.version:
             return found
     return None
-
-
-def followed(connection: Connection[TupleRow], projection: Projection) -> list[Generation]:
-    """Those a worker with this version of the projection keeps up, built by it.
-
-    The live one, and of the kept ones the KEPT_UP_MAX that were promoted last.
-    """
-    own = [
-        found
-        for found in listed(connection, projection.name)
-        if found.projection_version == projection.version
-    ]
-    live = [found for found in own if found.state == "live"]
-    return live + [found for found in own if found.state == "kept"][:KEPT_UP_MAX]
 
 
 def begin(connection: Connection[TupleRow], projection: Projection) -> Generation:

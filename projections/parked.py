@@ -17,22 +17,13 @@ from ledger.errors import TamperedEventError
 from ledger.header import Header
 from ledger.serialization import decode, open_state
 from projections.errors import NotParkedError
-from projections.generations import Generation
+from projections.generations import Generation, listed
 from projections.projection import Projection
+from projections.queries import table_exists
 from projections.tables import UNREADABLE, described
 
 # Of what waits behind a parked event, so many positions are listed.
 WAITING_LISTED_MAX = 100
-
-TABLE_EXISTS = "SELECT to_regclass(%(name)s) IS NOT NULL"
-
-SELECT_GENERATIONS = """
-    SELECT id, name, number, projection_version, schema_name, state
-      FROM projections.generations
-     WHERE (%(name)s::text IS NULL OR name = %(name)s)
-       AND to_regnamespace(schema_name) IS NOT NULL
-     ORDER BY name, id
-"""
 
 SELECT_PARKED = """
     SELECT %(name)s AS name, %(generation)s AS generation, %(state)s AS state,
@@ -147,10 +138,7 @@ class ParkedChain:
 
 def generations(connection: Connection[TupleRow], name: str | None = None) -> list[Generation]:
     """Those that are there, of one read model or all, the oldest of each first."""
-    if not _exists(connection, "projections.generations"):
-        return []
-    found = connection.execute(SELECT_GENERATIONS, {"name": name}).fetchall()
-    return [Generation(*row) for row in found]
+    return sorted(listed(connection, name), key=lambda found: (found.name, found.id))
 
 
 def parked_chains(
@@ -188,7 +176,7 @@ def parked_in(
 
 def skipped_events(connection: Connection[TupleRow], name: str | None = None) -> list[Skipped]:
     """What was left out for good, of one read model or of all."""
-    if not _exists(connection, "projections.skipped"):
+    if not table_exists(connection, "projections.skipped"):
         return []
     with connection.cursor(row_factory=class_row(Skipped)) as cursor:
         return cursor.execute(SELECT_SKIPPED, {"name": name}).fetchall()
@@ -277,8 +265,3 @@ def _waiting(connection: Connection[TupleRow], row: Parked, schema: str) -> list
         {"chain_id": row.chain_id, "version": row.version, "limit": WAITING_LISTED_MAX},
     ).fetchall()
     return [position for (position,) in found]
-
-
-def _exists(connection: Connection[TupleRow], name: str) -> bool:
-    row = connection.execute(TABLE_EXISTS, {"name": name}).fetchone()
-    return row is not None and row[0]

@@ -33,13 +33,14 @@ def chains(connection: Connection[TupleRow], *, every_status: bool) -> list[Chai
 
     Empty as long as no worker has built the read model.
     """
-    if not _exists(connection, "live.thought_chains"):
+    if not table_exists(connection, "live.thought_chains"):
         return []
     with connection.cursor(row_factory=class_row(ChainLine)) as cursor:
         cursor.execute(SELECT_CHAINS, {"every_status": every_status})
         return cursor.fetchall()
 
 
-def _exists(connection: Connection[TupleRow], name: str) -> bool:
+def table_exists(connection: Connection[TupleRow], name: str) -> bool:
+    """Whether there is a table or a view of this name."""
     row = connection.execute(TABLE_EXISTS, {"name": name}).fetchone()
     return row is not None and row[0]

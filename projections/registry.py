@@ -34,6 +34,12 @@ REGISTRY_IS_WHOLE = """
 """
 
 
+def registry_exists(connection: Connection[TupleRow]) -> bool:
+    """Whether a worker has ever built a generation here."""
+    row = connection.execute(REGISTRY_EXISTS).fetchone()
+    return row is not None and row[0]
+
+
 def ensure_registry(connection: Connection[TupleRow]) -> None:
     """Make what is missing of the registry.  Raises GrantMissingError."""
     if _registry_is_whole(connection):

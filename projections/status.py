@@ -14,7 +14,7 @@ from psycopg.sql import SQL, Identifier
 from ledger.database import Connector
 from ledger.log import head
 from projections.generations import LEADER_LOCK_CLASS
-from projections.registry import REGISTRY_EXISTS
+from projections.registry import registry_exists
 
 LAG_EVENTS_MAX = 100_000
 
@@ -85,8 +85,7 @@ class Look:
 
 def look(connection: Connection[TupleRow]) -> Look:
     """Every generation that is there; none as long as no worker has built one."""
-    row = connection.execute(REGISTRY_EXISTS).fetchone()
-    if row is None or not row[0]:
+    if not registry_exists(connection):
         return Look(time.monotonic(), [])
     found = connection.execute(SELECT_GENERATIONS, {"lock_class": LEADER_LOCK_CLASS}).fetchall()
     statuses: list[GenerationStatus] = []

@@ -16,9 +16,9 @@ from ledger.background import FAULTS
 from ledger.database import Connector, DatabaseUnavailableError
 from ledger.errors import reason_of
 from ledger.said import Said
-from projections import generations
 from projections.errors import FencedError, LogRestoredError
 from projections.faults import blames_database
+from projections.followed import followed
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation, ensure_live, take_lead
 from projections.outage import Outage
@@ -143,7 +143,7 @@ class Worker:
         return True
 
     def _is_there(self, connection: Connection[TupleRow]) -> bool:
-        known = generations.followed(connection, self._projection)
+        known = followed(connection, self._projection).generations
         return any(found.id == self._generation.id for found in known)
 
     def _stand_by(self, connection: Connection[TupleRow]) -> bool:

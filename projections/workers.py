@@ -17,7 +17,7 @@ from ledger.said import Said
 from projections import generations, stalled
 from projections.errors import ProjectionError
 from projections.faults import blames_database
-from projections.followed import Followed, find_followed
+from projections.followed import KEPT_UP_MAX, Followed, find_followed
 from projections.generations import Generation
 from projections.outage import Outage
 from projections.projection import Projection
@@ -61,7 +61,7 @@ class Workers:
         Raises what the first failed of when all have, and an error that is a bug in any case.
         """
         # Twice as many as are followed, for those told to end take a while.
-        count = 2 * len(self._projections) * (1 + generations.KEPT_UP_MAX)
+        count = 2 * len(self._projections) * (1 + KEPT_UP_MAX)
         with ThreadPoolExecutor(count + 1) as threads:
             try:
                 while not self._stop.is_set() and (self._running or not self._all_failed()):
@@ -192,7 +192,7 @@ class Workers:
         self._left.update(generation.id for generation in left)
         sentence = (
             f"{projection.name}: not kept up any more: {', '.join(f'g{n}' for n in numbers)}; of "
-            f"the kept generations the {generations.KEPT_UP_MAX} promoted last are; "
+            f"the kept generations the {KEPT_UP_MAX} promoted last are; "
             f"`thought-ledger projections retire {projection.name} --generation N` drops one"
         )
         self._say(

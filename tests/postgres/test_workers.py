@@ -14,7 +14,8 @@ from ledger.said import facts_of
 from projections.candidate import open_candidate
 from projections.catalogue import ALL
 from projections.errors import ProjectionError, ProjectionVersionError
-from projections.generations import KEPT_UP_MAX, ensure_live
+from projections.followed import KEPT_UP_MAX
+from projections.generations import ensure_live
 from projections.operations import promote_generation, switch_to
 from projections.status import look
 from projections.stopping import Stop
