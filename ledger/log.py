@@ -103,6 +103,17 @@ def read_stream(
         return [(position, StoredEvent(*row)) for position, *row in cursor.fetchall()]
 
 
+def stream_pages(
+    connection: Connection[TupleRow], chain_id: UUID, *, after_version: int, to_position: int
+) -> Iterator[list[tuple[int, StoredEvent]]]:
+    """All of one stream that follows a version of it, up to a position of the log, in pages."""
+    while rows := read_stream(
+        connection, chain_id, after_version=after_version, to_position=to_position
+    ):
+        yield rows
+        after_version = rows[-1][1].originator_version
+
+
 def read(connection: Connection[TupleRow], *, after: int, limit: int) -> list[Recorded]:
     """Up to *limit* events after position *after*, oldest first; see ``read_stored``.
 

@@ -1,6 +1,7 @@
 """Forward-only migrations of the log's own tables.  Read models are never migrated."""
 
 import hashlib
+import re
 from importlib import resources
 from typing import LiteralString, NamedTuple, cast
 
@@ -93,6 +94,16 @@ def pending(connection: Connection[TupleRow]) -> list[Migration]:
         if applied.get(migration.name, migration.digest) != migration.digest:
             raise ChangedMigrationError(migration.name)
     return [migration for migration in known if migration.name not in applied]
+
+
+def role_statements() -> LiteralString:
+    """What of the migrations makes the roles, which belong to the cluster and not to a database."""
+    blocks = [
+        block
+        for migration in bundled()
+        for block in re.findall(r"^DO \$roles\$.*?^\$roles\$;$", migration.statements, re.M | re.S)
+    ]
+    return "\n".join(blocks)
 
 
 def bundled() -> list[Migration]:

@@ -2,6 +2,9 @@
 
 from collections import Counter
 
+from ledger.errors import reason_of
+from ledger.said import Said
+
 BACKOFF_SECONDS_MIN = 0.05
 BACKOFF_SECONDS_MAX = 1.0
 
@@ -9,14 +12,20 @@ BACKOFF_SECONDS_MAX = 1.0
 class Outage:
     """Each reason for it is said once, and the pauses grow, until it ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, **facts: object) -> None:
+        """*facts* are of whose outage it is."""
+        self._facts = facts
         self._times: Counter[str] = Counter()
         self._pause_seconds = BACKOFF_SECONDS_MIN
 
-    def is_news(self, reason: str, *, time: int = 1) -> bool:
-        """Whether *reason* is to be said: when it comes for that time."""
+    def news(self, error: Exception, *, time: int = 1) -> Said | None:
+        """What is to be said of *error*: something when its reason comes for that time."""
+        reason = reason_of(error)
         self._times[reason] += 1
-        return self._times[reason] == time
+        if self._times[reason] != time:
+            return None
+        sentence = f"the database failed ({reason}); trying again"
+        return Said(sentence, event="database_failed", error=reason, **self._facts)
 
     def pause(self) -> float:
         """How many seconds to wait now; the next time it is more."""

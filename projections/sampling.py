@@ -11,7 +11,7 @@ from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier, Literal
 
 from ledger.database import Connector
-from ledger.log import read_stream
+from ledger.log import stream_pages
 from ledger.serialization import decode
 from projections import generations, views
 from projections.comparison import Comparison
@@ -115,9 +115,7 @@ def _folded(
     skipped = left_out(connection, projection)
     tables = Tables(connection, projection, folded.schema)
     for chain_id in chains:
-        after = 0
-        while rows := read_stream(connection, chain_id, after_version=after, to_position=position):
-            after = rows[-1][1].originator_version
+        for rows in stream_pages(connection, chain_id, after_version=0, to_position=position):
             tables.make(tables.decide([decode(*row) for row in rows if not skipped.holds(*row)]))
     for table in views.tables_of(connection, folded.schema):
         if table not in projection.chain_columns:

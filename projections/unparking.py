@@ -13,7 +13,7 @@ from eventsourcing.persistence import StoredEvent
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from ledger.log import head, read_stream
+from ledger.log import head, stream_pages
 from ledger.serialization import decode
 from projections.errors import LogRestoredError
 from projections.generations import Generation
@@ -79,11 +79,13 @@ class Unparking:
 
     def settle(self, row: Parked) -> Retried:
         """Apply what can be applied of the chain, and park the rest of it or nothing."""
-        applied, after = 0, row.version - 1
-        while rows := read_stream(
-            self._connection, row.chain_id, after_version=after, to_position=self._position
+        applied = 0
+        for rows in stream_pages(
+            self._connection,
+            row.chain_id,
+            after_version=row.version - 1,
+            to_position=self._position,
         ):
-            after = rows[-1][1].originator_version
             count, poison = self._apply([each for each in rows if not self._left_out.holds(*each)])
             applied += count
             if poison is not None:

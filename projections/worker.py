@@ -14,10 +14,9 @@ from psycopg.rows import TupleRow
 from ledger import log
 from ledger.background import FAULTS
 from ledger.database import Connector, DatabaseUnavailableError
-from ledger.errors import reason_of
 from ledger.said import Said
 from projections.errors import FencedError, LogRestoredError
-from projections.faults import blames_database
+from projections.faults import passes
 from projections.followed import followed
 from projections.follower import BATCH_EVENTS_MAX, Follower
 from projections.generations import Generation, ensure_live, take_lead
@@ -94,7 +93,7 @@ class Worker:
         self._woken = threading.Event()
         self._ended = threading.Event()
         self._limit = BATCH_EVENTS_MAX
-        self._outage = Outage()
+        self._outage = Outage(read_model=generation.name, generation=generation.number)
 
     def wake(self) -> None:
         """Tell it, from another thread, that something was recorded or that it shall stop."""
@@ -114,10 +113,8 @@ class Worker:
                         return
             except FencedError as error:
                 self._say(self._said(f"{error}; starting again", event="fenced"))
-            except (OSError, DatabaseUnavailableError) as error:
-                self._back_off(error)
-            except psycopg.Error as error:
-                if not blames_database(error):
+            except (OSError, DatabaseUnavailableError, psycopg.Error) as error:
+                if not passes(error):
                     raise
                 if isinstance(error, ENDED_FOR_SILENCE):
                     # Or else a machine too slow for a batch would never come on.
@@ -196,10 +193,8 @@ class Worker:
             self._tell(failure)
 
     def _tell(self, error: Exception, *, time: int = 1) -> None:
-        reason = reason_of(error)
-        if self._outage.is_news(reason, time=time):
-            sentence = f"the database failed ({reason}); trying again"
-            self._say(self._said(sentence, event="database_failed", error=reason))
+        if news := self._outage.news(error, time=time):
+            self._say(news)
 
     def _is_told_to_end(self) -> bool:
         return self._stop.is_set() or self._ended.is_set()

@@ -12,11 +12,11 @@ from psycopg.rows import TupleRow
 from ledger import log
 from ledger.background import FAULTS
 from ledger.database import Connector, DatabaseUnavailableError
-from ledger.errors import LedgerError, reason_of
+from ledger.errors import LedgerError
 from ledger.said import Said
 from projections import generations, stalled
 from projections.errors import ProjectionError
-from projections.faults import blames_database
+from projections.faults import passes
 from projections.followed import KEPT_UP_MAX, Followed, find_followed
 from projections.generations import Generation
 from projections.outage import Outage
@@ -92,10 +92,8 @@ class Workers:
                 listener.execute(generations.LISTEN_TO_GENERATIONS)
                 self._look_at = self._end_stalled_at = 0.0
                 self._listen(threads, listener, selector)
-        except (OSError, DatabaseUnavailableError) as error:
-            self._back_off(error)
-        except psycopg.Error as error:
-            if not blames_database(error):
+        except (OSError, DatabaseUnavailableError, psycopg.Error) as error:
+            if not passes(error):
                 raise
             self._back_off(error)
 
@@ -147,10 +145,8 @@ class Workers:
             self._tell(failure)
 
     def _tell(self, error: Exception) -> None:
-        reason = reason_of(error)
-        if self._outage.is_news(reason):
-            sentence = f"the database failed ({reason}); trying again"
-            self._say(Said(sentence, event="database_failed", error=reason))
+        if news := self._outage.news(error):
+            self._say(news)
 
     # -- Who runs ---------------------------------------------------------------------------------
 
@@ -162,7 +158,7 @@ class Workers:
             found = threads.submit(find_followed, self._connector, projection)
             error = found.exception()
             if error is not None:
-                if _is_fault(error):
+                if passes(error):
                     raise error
                 self._fail(name, error)
                 continue
@@ -234,13 +230,6 @@ class Workers:
         bugs = [error for error in failures if not isinstance(error, LedgerError)]
         if bugs or self._all_failed():
             raise (bugs or failures)[0]
-
-
-def _is_fault(error: BaseException) -> bool:
-    """Whether it is the database's, so that it passes."""
-    if isinstance(error, DatabaseUnavailableError):
-        return True
-    return isinstance(error, psycopg.Error) and blames_database(error)
 
 
 def catch_up_all(

@@ -17,40 +17,9 @@ from ledger.backups.errors import LedgerExistsError, RestoreFailedError, Restore
 from ledger.backups.programs import Program, started
 from ledger.database import Database
 from ledger.errors import reason_of
-from ledger.migrations import TAKE_LOCK
+from ledger.migrations import TAKE_LOCK, role_statements
 
 SELECT_LEDGER = "SELECT to_regnamespace('ledger') IS NOT NULL"
-
-# What a dump of one database cannot hold, for it belongs to the cluster; as the migrations make it.
-ENSURE_ROLES = """
-    DO $roles$
-    DECLARE
-        role text;
-    BEGIN
-        FOREACH role IN ARRAY ARRAY[
-            'thought_ledger_owner', 'thought_ledger_writer', 'thought_ledger_projector',
-            'thought_ledger_reader', 'thought_ledger_auditor'
-        ] LOOP
-            IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
-                EXECUTE format('CREATE ROLE %I', role);
-            END IF;
-            IF NOT pg_has_role(current_user, role, 'SET') THEN
-                EXECUTE format('GRANT %I TO CURRENT_USER', role);
-            END IF;
-        END LOOP;
-        EXECUTE format(
-            'GRANT CREATE ON DATABASE %I TO thought_ledger_owner, thought_ledger_projector',
-            current_database()
-        );
-        IF NOT pg_has_role('thought_ledger_writer', 'thought_ledger_reader', 'USAGE') THEN
-            GRANT thought_ledger_reader TO thought_ledger_writer;
-        END IF;
-        IF NOT pg_has_role('thought_ledger_reader', 'thought_ledger_auditor', 'USAGE') THEN
-            GRANT thought_ledger_auditor TO thought_ledger_reader;
-        END IF;
-    END
-    $roles$
-"""
 
 # The same lock as a migrator's: who opens the database meanwhile waits, and finds it whole.
 BEGIN = b"BEGIN;\n%s;\n" % TAKE_LOCK.encode()
@@ -140,7 +109,8 @@ def _ensure_roles(connection: Connection[TupleRow]) -> None:
     try:
         with connection.transaction():
             connection.execute(TAKE_LOCK)
-            connection.execute(ENSURE_ROLES)
+            # A dump of one database cannot hold them, for they belong to the cluster.
+            connection.execute(role_statements())
     except psycopg.errors.InsufficientPrivilege as error:
         raise RestoreRefusedError(reason_of(error)) from error
 
