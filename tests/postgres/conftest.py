@@ -58,6 +58,12 @@ def database(database_url):
 
 
 @pytest.fixture
+def connector(database):
+    """Makes connections that may write read models."""
+    return database.connector(Role.PROJECTOR)
+
+
+@pytest.fixture
 def writer(database):
     """A connection that may append."""
     with closing(database.connector(Role.WRITER).connect()) as connection:

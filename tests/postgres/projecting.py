@@ -5,6 +5,7 @@ import errno
 import queue
 import threading
 from contextlib import contextmanager
+from pathlib import Path
 from uuid import uuid4
 
 from psycopg import sql
@@ -17,14 +18,50 @@ from ledger.recorder import repository
 from ledger.thought import Thought
 from projections.follower import Follower
 from projections.generations import build, ensure_live, take_lead
-from projections.projection import Projection
+from projections.projection import Projection, Statement
 from projections.session import configure
 from projections.stopping import Stop
+from projections.terms import Terms
 from projections.thoughts import Thoughts
 from projections.workers import Workers
 
 SECONDS_MAX = 20
 CONTEXT = Context(actor="ada", client="cursor")
+
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+
+
+class NextThoughts(Thoughts):
+    version = Thoughts.version + 1
+
+
+class NextTerms(Terms):
+    version = Terms.version + 1
+
+
+class Wider(Thoughts):
+    """Has one column more, at the end."""
+
+    version = Thoughts.version + 1
+
+    def changes(self, batch):
+        yield from super().changes(batch)
+        yield Statement("UPDATE {schema}.thoughts SET added_here = 1 WHERE added_here IS NULL", {})
+
+
+@contextmanager
+def meanwhile(work):
+    """``work(enough)`` in a thread, until the block ends and the event *enough* is set."""
+    enough = threading.Event()
+    thread = threading.Thread(target=work, args=(enough,))
+    thread.start()
+    try:
+        yield
+    finally:
+        enough.set()
+        thread.join(SECONDS_MAX)
+        assert not thread.is_alive()
 
 
 class Faulty(Connector):

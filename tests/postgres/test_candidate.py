@@ -11,13 +11,15 @@ from projections.catalogue import ALL
 from projections.errors import BeingBuiltError, ProjectionVersionError
 from projections.generations import ensure_live
 from projections.thoughts import Thoughts
-from tests.postgres.projecting import catch_up, follow, record_chain, rows
+from tests.postgres.projecting import (
+    NextThoughts,
+    catch_up,
+    follow,
+    record_chain,
+    rows,
+)
 
 SELECT_INDEXES = "SELECT indexname FROM pg_indexes WHERE schemaname = %s ORDER BY indexname"
-
-
-class NextThoughts(Thoughts):
-    version = Thoughts.version + 1
 
 
 class InterruptedBuildError(Exception):
@@ -27,11 +29,6 @@ class InterruptedBuildError(Exception):
 def record_chains(writer, count=12):
     for number in range(count):
         record_chain(writer, *(f"{number}, {place}" for place in range(3)))
-
-
-@pytest.fixture
-def connector(database):
-    return database.connector(Role.PROJECTOR)
 
 
 def contents(connection, schema, tables):

@@ -2,7 +2,6 @@
 
 import pytest
 
-from ledger.database import Role
 from projections.candidate import open_candidate
 from projections.catalogue import ALL
 from projections.errors import NoLiveGenerationError
@@ -10,12 +9,14 @@ from projections.generations import begin, ensure_live
 from projections.operations import compared, compared_to, promote_generation
 from projections.thoughts import Thoughts
 from projections.wait import wait_for
-from tests.postgres.projecting import SECONDS_MAX, catch_up, follow, record_chain, running_worker
-
-
-@pytest.fixture
-def connector(database):
-    return database.connector(Role.PROJECTOR)
+from tests.postgres.projecting import (
+    SECONDS_MAX,
+    NextThoughts,
+    catch_up,
+    follow,
+    record_chain,
+    running_worker,
+)
 
 
 @pytest.fixture
@@ -28,10 +29,6 @@ def two(connector, writer, projector):
     with open_candidate(connector, Thoughts()) as candidate:
         candidate.build_up()
     return candidate.generation
-
-
-class NextThoughts(Thoughts):
-    version = Thoughts.version + 1
 
 
 def differences(connector, other, samples=5):

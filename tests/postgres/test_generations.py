@@ -15,11 +15,13 @@ from projections.errors import (
 )
 from projections.generations import Switch, begin, build, ensure_live, find, retire
 from projections.thoughts import Thoughts
-from tests.postgres.projecting import catch_up, follow, record_chain, rows
-
-
-class NextThoughts(Thoughts):
-    version = Thoughts.version + 1
+from tests.postgres.projecting import (
+    NextThoughts,
+    catch_up,
+    follow,
+    record_chain,
+    rows,
+)
 
 
 def test_of_many_workers_at_once_one_builds_the_first_generation(database):

@@ -18,11 +18,17 @@ from projections.catalogue import ALL
 from projections.cli_doctor import CHECKS
 from projections.generations import begin, ensure_live
 from projections.operations import promote_generation
-from projections.terms import Terms
 from projections.thoughts import Thoughts
 from projections.workers import catch_up_all
 from tests.acceptance.product import eventually
-from tests.postgres.projecting import SECONDS_MAX, follow, record_chain, running_worker
+from tests.postgres.projecting import (
+    SECONDS_MAX,
+    NextTerms,
+    NextThoughts,
+    follow,
+    record_chain,
+    running_worker,
+)
 
 CREATE_BACKUPS = """
     CREATE TABLE IF NOT EXISTS ledger.backups (
@@ -300,10 +306,6 @@ def test_few_connections_left_are_a_warning(admin, database_url):
 # The read models
 
 
-class NextTerms(Terms):
-    version = Terms.version + 1
-
-
 class FaultyThoughts(Thoughts):
     """Cannot take up a thought that says so."""
 
@@ -345,10 +347,6 @@ def test_a_generation_of_another_version_is_a_failure(projector, database_url):
 
     assert finding.state is State.FAILED
     assert "upgrade" in finding.todo
-
-
-class NextThoughts(Thoughts):
-    version = Thoughts.version + 1
 
 
 def test_an_older_generation_is_a_failure_only_when_nobody_keeps_it_up(

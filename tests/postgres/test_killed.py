@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -14,9 +13,16 @@ import pytest
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
 from projections.generations import listed
-from tests.postgres.projecting import SECONDS_MAX, catch_up, follow, record, tables, thought
+from tests.postgres.projecting import (
+    REPOSITORY,
+    SECONDS_MAX,
+    catch_up,
+    follow,
+    record,
+    tables,
+    thought,
+)
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
 # By hand, at full size: THOUGHT_LEDGER_KILL_ROUNDS=20
 ROUNDS_COUNT = int(os.environ.get("THOUGHT_LEDGER_KILL_ROUNDS", "5"))
 FRESH = 99

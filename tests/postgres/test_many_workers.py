@@ -6,10 +6,8 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -25,10 +23,14 @@ from projections.operations import compared_to
 from projections.session import SILENCE_SECONDS_MAX
 from projections.status import look
 from projections.wait import wait_for
-from tests.postgres.projecting import SECONDS_MAX, record_chain
+from tests.postgres.projecting import (
+    REPOSITORY,
+    SECONDS_MAX,
+    meanwhile,
+    record_chain,
+)
 from tests.postgres.writers import a_thought, begin, count
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
 # By hand, at full size: THOUGHT_LEDGER_STOPPED_SECONDS=30
 STOPPED_SECONDS = float(os.environ.get("THOUGHT_LEDGER_STOPPED_SECONDS", "4"))
 TAKEOVER_SECONDS_MAX = SILENCE_SECONDS_MAX + 5
@@ -74,12 +76,10 @@ def worker_processes(database_url, number):
         yield workers
 
 
-@contextmanager
 def writing(database_url):
     """Chains recorded one after another, until it ends."""
-    enough = threading.Event()
 
-    def write():
+    def write(enough):
         with (
             Database(Settings(database_url=database_url)) as database,
             closing(database.connector(Role.WRITER).connect()) as writer,
@@ -87,13 +87,7 @@ def writing(database_url):
             while not enough.wait(0.01):
                 record_chain(writer, "one", "because")
 
-    thread = threading.Thread(target=write)
-    thread.start()
-    try:
-        yield
-    finally:
-        enough.set()
-        thread.join(SECONDS_MAX)
+    return meanwhile(write)
 
 
 def until(said, condition, seconds=SECONDS_MAX):
@@ -211,12 +205,10 @@ async def write(database):
     return [one for part in parts for one in part]
 
 
-@contextmanager
 def rolling_back(admin):
     """Appends that never come to be, and leave gaps between positions."""
-    enough = threading.Event()
 
-    def roll_back():
+    def roll_back(enough):
         connection = type(admin).connect(admin.info.dsn, autocommit=True)
         with closing(connection):
             while not enough.is_set():
@@ -226,11 +218,4 @@ def rolling_back(admin):
                         (uuid4(),),
                     )
 
-    thread = threading.Thread(target=roll_back)
-    thread.start()
-    try:
-        yield
-    finally:
-        enough.set()
-        thread.join(SECONDS_MAX)
-        assert not thread.is_alive()
+    return meanwhile(roll_back)

@@ -32,6 +32,7 @@ from tests.postgres.parking import (
     parked_rows,
 )
 from tests.postgres.projecting import (
+    NextThoughts,
     catch_up,
     follow,
     record,
@@ -49,10 +50,6 @@ INSERT_EVENT = """
         originator_id, originator_version, topic, state, recorded_at, actor
     ) VALUES (%s, %s, %s, %s, now(), 'forger')
 """
-
-
-class NextThoughts(Thoughts):
-    version = Thoughts.version + 1
 
 
 class LaterThoughtAdded(ThoughtAdded):

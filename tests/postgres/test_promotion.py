@@ -21,30 +21,23 @@ from projections.errors import (
 )
 from projections.generations import begin, ensure_live, find
 from projections.operations import promote_generation, retire_generation, roll_back
-from projections.projection import Statement
 from projections.promotion import TRY_SECONDS_MAX, promote
 from projections.thoughts import Thoughts
 from projections.wait import wait_for
 from tests.postgres.parking import eventually
 from tests.postgres.projecting import (
     SECONDS_MAX,
+    NextThoughts,
+    Wider,
     catch_up,
     follow,
+    meanwhile,
     record_chain,
     rows,
     running_worker,
 )
 
 CHANNEL = "projection_thoughts"
-
-
-class NextThoughts(Thoughts):
-    version = Thoughts.version + 1
-
-
-@pytest.fixture
-def connector(database):
-    return database.connector(Role.PROJECTOR)
 
 
 @pytest.fixture
@@ -335,9 +328,9 @@ def await_lock(database, view):
 @contextmanager
 def reading(database, query):
     """Asks it prepared, again and again, in a thread; yields the answers and the errors."""
-    answers, errors, enough, begun = [], [], threading.Event(), threading.Event()
+    answers, errors, begun = [], [], threading.Event()
 
-    def ask():
+    def ask(enough):
         with closing(database.connector(Role.READER).connect()) as connection:
             connection.prepare_threshold = 0
             while not enough.is_set():
@@ -347,15 +340,9 @@ def reading(database, query):
                     errors.append(error)
                 begun.set()
 
-    thread = threading.Thread(target=ask)
-    thread.start()
-    assert begun.wait(SECONDS_MAX)
-    try:
+    with meanwhile(ask):
+        assert begun.wait(SECONDS_MAX)
         yield answers, errors
-    finally:
-        enough.set()
-        thread.join(SECONDS_MAX)
-        assert not thread.is_alive()
 
 
 def test_prepared_readers_see_no_error_and_no_earlier_position(connector, database, writer, reader):
@@ -390,16 +377,6 @@ def test_a_snapshot_older_than_the_switch_sees_the_new_one_as_it_was_then(
 
 
 # -- Other columns --------------------------------------------------------------------------------
-
-
-class Wider(Thoughts):
-    """Has one column more, at the end."""
-
-    version = Thoughts.version + 1
-
-    def changes(self, batch):
-        yield from super().changes(batch)
-        yield Statement("UPDATE {schema}.thoughts SET added_here = 1 WHERE added_here IS NULL", {})
 
 
 @pytest.fixture

@@ -6,16 +6,20 @@ import socket
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from projections import queries
 from projections.status import look, with_rates
-from tests.postgres.projecting import catch_up, follow, record, record_chain, running_worker
+from tests.postgres.projecting import (
+    REPOSITORY,
+    catch_up,
+    follow,
+    record,
+    record_chain,
+    running_worker,
+)
 from tests.postgres.test_follower import Stumbling
-
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
 
 
 def test_before_anything_is_built_there_are_no_chains_and_no_generations(reader):

@@ -2,27 +2,22 @@
 
 import pytest
 
-from ledger.database import Role
 from projections.catalogue import ALL
 from projections.errors import ProjectionVersionError
 from projections.generations import ensure_live
 from projections.sampling import sampled
 from projections.terms import Terms
 from projections.thoughts import Thoughts
-from tests.postgres.projecting import catch_up, follow, record_chain
+from tests.postgres.projecting import (
+    NextThoughts,
+    catch_up,
+    follow,
+    record_chain,
+)
 from tests.postgres.test_follower import Stumbling
 
 CHAINS = 6
 SELECT_SCHEMAS = "SELECT array_agg(nspname ORDER BY nspname) FROM pg_namespace"
-
-
-class NextThoughts(Thoughts):
-    version = Thoughts.version + 1
-
-
-@pytest.fixture
-def connector(database):
-    return database.connector(Role.PROJECTOR)
 
 
 def digests(connector, projection, count=200):

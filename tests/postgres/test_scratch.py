@@ -16,11 +16,6 @@ class InterruptedBuildError(Exception):
     """The build was ended from outside."""
 
 
-@pytest.fixture
-def connector(database):
-    return database.connector(Role.PROJECTOR)
-
-
 def schemas(admin):
     query = "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'thoughts%' ORDER BY 1"
     return [name for (name,) in admin.execute(query).fetchall()]

@@ -80,18 +80,6 @@ def database(place):
     return place[0]
 
 
-@pytest.fixture
-def writer(database):
-    with closing(database.connector(Role.WRITER).connect()) as connection:
-        yield connection
-
-
-@pytest.fixture
-def reader(database):
-    with closing(database.connector(Role.READER).connect()) as connection:
-        yield connection
-
-
 def test_it_is_the_version_it_should_be(request, database, reader):
     expected = request.node.callspec.params["place"].replace("embedded", "18")
 

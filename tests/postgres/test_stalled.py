@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager
-from pathlib import Path
 
 import pytest
 from psycopg import sql
@@ -23,9 +22,13 @@ from projections.status import look
 from projections.thoughts import Thoughts
 from projections.wait import wait_for
 from tests.postgres.parking import Buggy, built_afresh, contents, eventually
-from tests.postgres.projecting import SECONDS_MAX, record_chain, running_worker
+from tests.postgres.projecting import (
+    REPOSITORY,
+    SECONDS_MAX,
+    record_chain,
+    running_worker,
+)
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
 TAKEOVER_SECONDS_MAX = SILENCE_SECONDS_MAX + 5
 # More than a socket holds.
 TEXTS = 40

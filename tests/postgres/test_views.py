@@ -6,13 +6,15 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from ledger.database import Role
 from projections.generations import begin, find
 from projections.operations import promote_generation
-from projections.projection import Statement
 from projections.promotion import promote
-from projections.thoughts import Thoughts
-from tests.postgres.projecting import catch_up, follow, record_chain
+from tests.postgres.projecting import (
+    Wider,
+    catch_up,
+    follow,
+    record_chain,
+)
 
 SELECT_SET = """
     SELECT view.relname,
@@ -34,21 +36,6 @@ SELECT_SET = """
      WHERE view.relnamespace = 'live'::regnamespace AND view.relkind = 'v'
      ORDER BY view.relname
 """
-
-
-class Wider(Thoughts):
-    """Has one column more, at the end."""
-
-    version = Thoughts.version + 1
-
-    def changes(self, batch):
-        yield from super().changes(batch)
-        yield Statement("UPDATE {schema}.thoughts SET added_here = 1 WHERE added_here IS NULL", {})
-
-
-@pytest.fixture
-def connector(database):
-    return database.connector(Role.PROJECTOR)
 
 
 @pytest.fixture

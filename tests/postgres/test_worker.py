@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -19,6 +18,7 @@ from ledger.log import head
 from projections.status import look
 from projections.wait import wait_for
 from tests.postgres.projecting import (
+    REPOSITORY,
     SECONDS_MAX,
     catch_up,
     follow,
@@ -29,7 +29,6 @@ from tests.postgres.projecting import (
     thought,
 )
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
 RUN = [sys.executable, "-m", "projections", "run"]
 
 SELECT_LISTENER = """

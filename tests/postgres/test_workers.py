@@ -24,7 +24,12 @@ from projections.thoughts import Thoughts
 from projections.wait import wait_for
 from projections.workers import Workers, catch_up_all
 from tests.postgres.parking import eventually
-from tests.postgres.projecting import SECONDS_MAX, record_chain, rows
+from tests.postgres.projecting import (
+    SECONDS_MAX,
+    NextTerms,
+    record_chain,
+    rows,
+)
 
 NAMES = ["terms", "thoughts"]
 
@@ -44,10 +49,6 @@ class FaultyTerms(Terms):
         if any("poison" in getattr(recorded.event, "text", "") for recorded in batch):
             raise ValueError("poison")
         return super().changes(batch)
-
-
-class NextTerms(Terms):
-    version = Terms.version + 1
 
 
 class BrokenTerms(Terms):
