@@ -143,21 +143,12 @@ class Database:
     def conninfo(self, role: Role) -> str:
         """How to connect as *role*, whoever the URL logs in as."""
         if self.embedded is not None:
-            conninfo = self.embedded.conninfo(user=role.value)
-            return make_conninfo(conninfo, **OUR_WORDS, options=OUR_OPTIONS)
-        options = str(conninfo_to_dict(self._url).get("options") or "")
-        return make_conninfo(
-            self._url,
-            **OUR_WORDS,
-            options=f"{options} {OUR_OPTIONS} -c role={role.value}".strip(),
-        )
+            return _with_our_words(self.embedded.conninfo(user=role.value))
+        return _with_our_words(self._url, f"-c role={role.value}")
 
     def owner_conninfo(self) -> str:
         """How to connect as the embedded superuser, or as whoever the URL logs in as."""
-        if self.embedded is not None:
-            return make_conninfo(self.embedded.conninfo(), **OUR_WORDS, options=OUR_OPTIONS)
-        options = str(conninfo_to_dict(self._url).get("options") or "")
-        return make_conninfo(self._url, **OUR_WORDS, options=f"{options} {OUR_OPTIONS}".strip())
+        return _with_our_words(self._url if self.embedded is None else self.embedded.conninfo())
 
     def connector(self, role: Role) -> "Connector":
         return Connector(self.conninfo(role), self.revive)
@@ -236,6 +227,13 @@ def connect_error(error: psycopg.OperationalError) -> LedgerError:
             "let an owner run `GRANT` of that role to it"
         )
     return DatabaseUnavailableError(reason)
+
+
+def _with_our_words(conninfo: str, *options: str) -> str:
+    given = str(conninfo_to_dict(conninfo).get("options") or "")
+    return make_conninfo(
+        conninfo, **OUR_WORDS, options=" ".join((given, OUR_OPTIONS, *options)).strip()
+    )
 
 
 def _is_readable(url: str) -> bool:
