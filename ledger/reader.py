@@ -3,9 +3,10 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any, LiteralString
+from typing import Any
 
 import psycopg
+from psycopg.abc import QueryNoTemplate
 from psycopg.rows import TupleRow
 
 from ledger.connection import RECONNECT_SECONDS_MAX, LastingConnection
@@ -21,7 +22,7 @@ class Reader:
         self._reading: asyncio.Task[list[TupleRow]] | None = None
 
     async def fetch(
-        self, query: LiteralString, parameters: Mapping[str, Any], *, prepare: bool = True
+        self, query: QueryNoTemplate, parameters: Mapping[str, Any], *, prepare: bool = True
     ) -> list[TupleRow]:
         """All rows of *query*; not to *prepare* it is to plan it anew for these parameters.
 
@@ -47,7 +48,7 @@ class Reader:
             self._reading.exception()  # or it would be reported as lost; nobody is left to tell
 
     async def _fetch(
-        self, query: LiteralString, parameters: Mapping[str, Any], *, prepare: bool
+        self, query: QueryNoTemplate, parameters: Mapping[str, Any], *, prepare: bool
     ) -> list[TupleRow]:
         deadline = time.monotonic() + RECONNECT_SECONDS_MAX
         while True:

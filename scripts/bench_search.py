@@ -26,7 +26,9 @@ from projections.follower import Follower
 from projections.generations import ensure_live, take_lead
 from projections.live import LiveConnections
 from projections.projection import Projection
-from projections.search import ChainSearch, RelatedFilter
+from projections.recall.filters import RecallFilter
+from projections.recall.questions import NoModel
+from projections.recall.search import Recall
 from projections.session import configure
 
 WORDS = 30_000
@@ -70,8 +72,8 @@ def _print_rate(database: Database, projection: Projection, size: int) -> None:
 
 async def _print_answers(database: Database, words: "Words") -> None:
     connections = LiveConnections(lambda: database.connector(Role.READER))
-    search = ChainSearch(connections)
-    wanted = RelatedFilter(statuses=("active", "completed"), limit=10)
+    search = Recall(connections, NoModel())
+    wanted = RecallFilter(statuses=("active", "completed"), limit=10)
     questions = {
         "four words": [words.text(4) for _ in range(QUESTIONS)],
         "a text of the length of a thought": [words.text(50) for _ in range(QUESTIONS)],

@@ -14,7 +14,7 @@ from mcp_server.inputs import (
     to_integer,
     to_thought,
 )
-from projections.search import RELATED_CHAINS_MAX, RelatedFilter
+from projections.recall.filters import RESULTS_MAX, RecallFilter
 
 RELATED_CHAINS_DEFAULT = 10
 
@@ -24,7 +24,7 @@ class RelatedInput:
     """One call of ``get_related_chains``."""
 
     query: str
-    wanted: RelatedFilter
+    wanted: RecallFilter
     request_id: None = None
 
 
@@ -33,11 +33,11 @@ def parse_related(arguments: Mapping[str, object]) -> RelatedInput:
     given = Arguments(arguments)
     query = given.require("query", to_query, placeholder="")
     include = given.allow("include", to_statuses) or ()
-    wanted = RelatedFilter(
+    wanted = RecallFilter(
         statuses=(Status.ACTIVE, Status.COMPLETED, *include),
         session_id=given.allow("session_id", to_identifier),
         agent=given.allow("agent", to_identifier),
-        limit=min(given.allow("limit", to_integer) or RELATED_CHAINS_DEFAULT, RELATED_CHAINS_MAX),
+        limit=min(given.allow("limit", to_integer) or RELATED_CHAINS_DEFAULT, RESULTS_MAX),
     )
     given.refuse_problems()
     return RelatedInput(query=query, wanted=wanted)

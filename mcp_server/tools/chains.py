@@ -26,7 +26,8 @@ from mcp_server.tools.chain_thoughts import AddThought, BranchThought, CloseBran
 from mcp_server.tools.related import RelatedChains
 from mcp_server.tools.tool import LedgerTool
 from projections.lists import ChainLists
-from projections.search import ChainSearch
+from projections.recall.questions import NoModel
+from projections.recall.search import Recall
 
 
 def chain_tools(
@@ -40,7 +41,7 @@ def chain_tools(
         StartChain(thinking),
         GetChain(),
         ListChains(thinking, lists),
-        RelatedChains(thinking, ChainSearch(lists.connections)),
+        RelatedChains(thinking, Recall(lists.connections, NoModel())),
         ReviseThought(thinking),
         BranchThought(thinking),
         CloseBranch(thinking),

@@ -9,11 +9,8 @@ from mcp_server.chains.pages import present
 from mcp_server.chains.schemas import RELATED
 from mcp_server.thinking import Thinking
 from mcp_server.tools.tool import LedgerTool
-from projections import search
-from projections.search import ChainSearch
-
-# How chains were found.
-BY_TEXT = "text"
+from projections.recall import answers
+from projections.recall.search import Recall
 
 
 class RelatedChains(LedgerTool):
@@ -21,7 +18,7 @@ class RelatedChains(LedgerTool):
 
     definition = RELATED
 
-    def __init__(self, thinking: Thinking, chains: ChainSearch) -> None:
+    def __init__(self, thinking: Thinking, chains: Recall) -> None:
         self._thinking = thinking
         self._chains = chains
 
@@ -36,13 +33,14 @@ class RelatedChains(LedgerTool):
         return present(
             count=len(found.chains),
             chains=[_row(chain) for chain in found.chains],
-            how=BY_TEXT,
+            how=str(found.how),
+            because=found.because,
             position=found.position,
             stale=found.stale or None,
         )
 
 
-def _row(chain: search.RelatedChain) -> dict[str, Any]:
+def _row(chain: answers.RelatedChain) -> dict[str, Any]:
     return {
         "chain_id": str(chain.id),
         "session_id": chain.session_id,
@@ -50,7 +48,6 @@ def _row(chain: search.RelatedChain) -> dict[str, Any]:
         "snippet": chain.snippet,
         "score": chain.score,
         "thought_count": chain.thought_count,
-        # Nothing is trusted more than anything else yet.
-        "trust": None,
+        "trust": chain.trust,
         **({"dead_end": True} if chain.dead_end else {}),
     }

@@ -32,6 +32,7 @@ def search(server, query, **wanted):
     assert json.loads(answer.text) == answer.structured
     assert answer["count"] == len(answer["chains"])
     assert answer["how"] == "text"
+    assert answer["because"]
     return answer
 
 

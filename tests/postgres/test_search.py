@@ -11,10 +11,12 @@ from ledger.aggregate import ThoughtChain
 from ledger.database import Role
 from ledger.header import Context
 from ledger.recorder import repository
-from projections import search
 from projections.catalogue import ALL
 from projections.live import LiveConnections
-from projections.search import ChainSearch, RelatedFilter
+from projections.recall import answers, words
+from projections.recall.filters import RecallFilter
+from projections.recall.questions import NoModel
+from projections.recall.search import Recall
 from projections.tokens import TEXT_CHARACTERS_MAX
 from projections.workers import catch_up_all
 from tests.postgres.projecting import SECONDS_MAX, record, running_worker, thought
@@ -39,8 +41,8 @@ async def related(
 ):
     connections = LiveConnections(lambda: database.connector(Role.READER))
     try:
-        wanted = RelatedFilter(statuses=statuses, **(wanted or {}))
-        return await ChainSearch(connections, **limits).related(
+        wanted = RecallFilter(statuses=statuses, **(wanted or {}))
+        return await Recall(connections, NoModel(), **limits).related(
             tenant, query, wanted, position=position
         )
     finally:
@@ -290,9 +292,9 @@ def test_texts_are_not_gone_through_by_the_thread_that_answers_all(writer, found
 
         return read_and_note
 
-    names = ["ask", "snippet_of"]
-    for name in names:
-        monkeypatch.setattr(search, name, noting(getattr(search, name)))
+    names = {"ask": words, "snippet_of": answers}
+    for name, module in names.items():
+        monkeypatch.setattr(module, name, noting(getattr(module, name)))
 
     assert len(ids(found("cache"))) == 1
     assert len(threads) == len(names)

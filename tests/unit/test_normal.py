@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from projections.normal import LIGATURE, MARKS_MAX, nfkc
-from projections.snippets import snippet_of
+from projections.recall.snippets import snippet_of
 from projections.tokens import digest_of, places_of, terms_of
 
 NORMALIZE = unicodedata.normalize

@@ -2,7 +2,7 @@
 
 import pytest
 
-from projections.question import (
+from projections.recall.question import (
     QUERY_CHARACTERS_MAX,
     QUERY_TERMS_MAX,
     AskedTerms,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from projections import snippets
-from projections.snippets import (
+from projections.recall import snippets
+from projections.recall.snippets import (
     PIECE_CHARACTERS,
     PIECES_MAX,
     SNIPPET_CHARACTERS_MAX,

@@ -1,0 +1,168 @@
+"""The leg of search that goes by likeness: vectors, compared with that of the question.
+
+While few thoughts may be found, each is compared.  Else the index (HNSW) is asked, which finds
+nearly all of the nearest; by half precision, so more than are wanted are compared again in full.
+Where filters leave too few of what the index gives, each is compared after all: never are there
+fewer rows than there could be.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, LiteralString
+from uuid import UUID
+
+from psycopg.sql import SQL, Composed, Identifier, Literal
+
+from ledger.reader import Reader
+from projections.recall.candidates import Candidate
+from projections.recall.filters import ALLOWED, RecallFilter, parameters_of
+from projections.recall.questions import QuestionVector
+
+# So many thoughts are compared one by one; scripts/bench recall measures where the index wins.
+EXACT_THOUGHTS_MAX = 12_000
+# pgvector's index keeps vectors of half precision up to here.
+INDEXED_DIMENSIONS_MAX = 4_000
+# What the index goes through before it gives up, and how many it keeps in view meanwhile.
+SCANNED_MAX = 40_000
+IN_VIEW = 200
+# Of what the index gives, so many times what is wanted is compared in full.
+COMPARED_AGAIN = 2
+
+# Once a session; known to PostgreSQL only when pgvector is loaded, and kept until then.
+SETTINGS: Mapping[str, str] = {
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.ef_search": str(IN_VIEW),
+    "hnsw.max_scan_tuples": str(SCANNED_MAX),
+}
+
+COUNT_ALLOWED: LiteralString = f"""{ALLOWED}
+    SELECT coalesce(sum(thought_count), 0)::int8 FROM allowed
+"""  # noqa: S608 - of constants only
+
+# By the index on chain_id, which reads what is allowed and no more.
+SELECT_NEAREST_EXACTLY: LiteralString = f"""{ALLOWED}
+    SELECT position, chain_id, thought_id,
+           1 - (vector <=> %(vector)s::vector)
+      FROM (
+          SELECT near.position, near.chain_id, near.thought_id, near.vector
+            FROM allowed
+            JOIN {{thoughts}} AS near ON near.chain_id = allowed.id
+           WHERE (%(trusted)s::uuid[] IS NULL OR near.thought_id = ANY (%(trusted)s))
+      ) AS allowed_thought
+     ORDER BY vector <=> %(vector)s::vector, position DESC
+     LIMIT %(nearest)s
+"""  # noqa: S608
+
+SELECT_NEAREST_CHAINS: LiteralString = f"""{ALLOWED}
+    , nearest AS (
+        SELECT DISTINCT ON (near.chain_id)
+               near.position, near.chain_id, near.thought_id,
+               near.vector <=> %(vector)s::vector AS distance
+          FROM allowed
+          JOIN {{thoughts}} AS near ON near.chain_id = allowed.id
+         WHERE (%(trusted)s::uuid[] IS NULL OR near.thought_id = ANY (%(trusted)s))
+         ORDER BY near.chain_id, near.vector <=> %(vector)s::vector
+    )
+    SELECT position, chain_id, thought_id, 1 - distance
+      FROM nearest
+     ORDER BY distance, position DESC
+     LIMIT %(nearest)s
+"""  # noqa: S608
+
+SELECT_NEAREST_BY_INDEX: LiteralString = f"""{ALLOWED}
+    SELECT position, chain_id, thought_id,
+           1 - (vector <=> %(vector)s::vector)
+      FROM (
+          SELECT position, chain_id, thought_id, vector
+            FROM {{thoughts}} AS near
+           WHERE tenant = %(tenant)s
+             AND (chain_id IN (SELECT id FROM allowed)) IS TRUE
+             AND (%(trusted)s::uuid[] IS NULL OR thought_id = ANY (%(trusted)s))
+           ORDER BY vector::halfvec({{dimensions}})
+                    <=> %(vector)s::halfvec({{dimensions}})
+           LIMIT %(compared)s
+      ) AS near
+     ORDER BY vector <=> %(vector)s::vector, position DESC
+     LIMIT %(nearest)s
+"""  # noqa: S608
+
+SELECT_SIMILARITIES = """
+    SELECT position, 1 - (vector <=> %(vector)s::vector)
+      FROM {thoughts}
+     WHERE position = ANY (%(positions)s)
+"""
+
+
+class Likeness:
+    """Asks the vectors of one space."""
+
+    def __init__(self, reader: Reader, question: QuestionVector, exact_thoughts_max: int) -> None:
+        self._reader = reader
+        self._question = question
+        self._exact_thoughts_max = exact_thoughts_max
+
+    async def nearest(
+        self,
+        tenant: str,
+        wanted: RecallFilter,
+        count: int,
+        *,
+        trusted: Sequence[UUID] | None = None,
+    ) -> list[Candidate]:
+        """The *count* thoughts most like the question, of those *wanted*; fewer if there are."""
+        parameters = parameters_of(tenant, wanted) | {
+            "vector": self._question.vector,
+            "nearest": count,
+            "compared": count * COMPARED_AGAIN,
+            "trusted": None if trusted is None else list(trusted),
+        }
+        if self._question.dimensions <= INDEXED_DIMENSIONS_MAX:
+            ((allowed,),) = await self._reader.fetch(COUNT_ALLOWED, parameters)
+            if allowed > self._exact_thoughts_max:
+                found = await self._fetch(SELECT_NEAREST_BY_INDEX, parameters)
+                if len(found) == count:
+                    return found
+        return await self._fetch(SELECT_NEAREST_EXACTLY, parameters)
+
+    async def nearest_chains(
+        self,
+        tenant: str,
+        wanted: RecallFilter,
+        *,
+        known: Iterable[UUID],
+        trusted: Sequence[UUID] | None = None,
+    ) -> list[Candidate]:
+        """The nearest thought of each of the nearest chains, but for those *known*."""
+        parameters = parameters_of(tenant, wanted) | {
+            "known": list(known),
+            "vector": self._question.vector,
+            "nearest": wanted.limit,
+            "trusted": None if trusted is None else list(trusted),
+        }
+        return await self._fetch(SELECT_NEAREST_CHAINS, parameters)
+
+    async def compare(self, candidates: Sequence[Candidate]) -> None:
+        """Give those their similarity that have none and a vector."""
+        lacking = {
+            candidate.position: candidate
+            for candidate in candidates
+            if candidate.similarity is None and candidate.thought_id is not None
+        }
+        rows = await self._reader.fetch(
+            self._of_space(SELECT_SIMILARITIES),
+            {"vector": self._question.vector, "positions": list(lacking)},
+        )
+        for position, similarity in rows:
+            lacking[position].similarity = similarity
+
+    async def _fetch(self, query: LiteralString, parameters: Mapping[str, Any]) -> list[Candidate]:
+        rows = await self._reader.fetch(self._of_space(query), parameters, prepare=False)
+        return [
+            Candidate(position, chain_id, thought_id, similarity=similarity)
+            for position, chain_id, thought_id, similarity in rows
+        ]
+
+    def _of_space(self, query: LiteralString) -> Composed:
+        return SQL(query).format(
+            thoughts=Identifier("vectors", f"thoughts_{self._question.space}"),
+            dimensions=Literal(self._question.dimensions),
+        )

@@ -1,0 +1,81 @@
+"""How thoughts and chains that were found stand now: given up or not, trusted how far."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+import psycopg
+
+from ledger.reader import Reader
+from projections.recall.candidates import Candidate
+
+SELECT_DEAD_ENDS = """
+    SELECT id FROM live.thoughts WHERE id = ANY (%(thought_ids)s) AND abandoned
+"""
+
+SELECT_TRUST = """
+    SELECT thought_id, score::float8, archived
+      FROM live.memory_trust
+     WHERE thought_id = ANY (%(thought_ids)s)
+"""
+
+SELECT_TRUSTED = """
+    SELECT thought_id
+      FROM live.memory_trust
+     WHERE tenant = %(tenant)s AND score >= %(trust_min)s
+"""
+
+SELECT_CHAIN_TRUST = """
+    SELECT chain_id, round(avg(score), 4)::float8
+      FROM live.memory_trust
+     WHERE chain_id = ANY (%(chain_ids)s) AND counts
+     GROUP BY chain_id
+"""
+
+# Until a worker has built the read model of trust, nothing is known of any.
+UNKNOWN = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
+
+
+class Standing:
+    """Asks ``live.thoughts`` and ``live.memory_trust``."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def trusted(self, tenant: str, trust_min: float | None) -> Sequence[UUID] | None:
+        """The thoughts that are trusted so far; None for all."""
+        if not trust_min:
+            return None
+        try:
+            rows = await self._reader.fetch(
+                SELECT_TRUSTED, {"tenant": tenant, "trust_min": trust_min}
+            )
+        except UNKNOWN:
+            return []
+        return [thought_id for (thought_id,) in rows]
+
+    async def judged(
+        self, candidates: Sequence[Candidate], *, keeps_archived: bool
+    ) -> list[Candidate]:
+        """The same with what is known of them, without those archived unless they are kept."""
+        thought_ids = [text.thought_id for text in candidates if text.thought_id is not None]
+        asked = {"thought_ids": thought_ids}
+        dead_ends = {row[0] for row in await self._reader.fetch(SELECT_DEAD_ENDS, asked)}
+        try:
+            rows = await self._reader.fetch(SELECT_TRUST, asked)
+        except UNKNOWN:
+            rows = []
+        scores = {thought_id: score for thought_id, score, _ in rows}
+        archived = {thought_id for thought_id, _, is_archived in rows if is_archived}
+        for text in candidates:
+            if text.thought_id is not None:
+                text.dead_end = text.thought_id in dead_ends
+                text.trust = scores.get(text.thought_id)
+        return [text for text in candidates if keeps_archived or text.thought_id not in archived]
+
+    async def of_chains(self, chain_ids: Iterable[UUID]) -> Mapping[UUID, float]:
+        """The trust of chains, from 0 to 1: the mean over their live thoughts."""
+        try:
+            rows = await self._reader.fetch(SELECT_CHAIN_TRUST, {"chain_ids": list(chain_ids)})
+        except UNKNOWN:
+            return {}
+        return dict(rows)
