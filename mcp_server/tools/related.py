@@ -4,9 +4,9 @@ from typing import Any
 
 from ledger.application import Ledger
 from ledger.header import Context
-from mcp_server.chains.inputs_related import RelatedInput, parse_related
 from mcp_server.chains.pages import present
 from mcp_server.chains.schemas import RELATED
+from mcp_server.memory.inputs_recall import RecallInput, parse_recall
 from mcp_server.thinking import Thinking
 from mcp_server.tools.tool import LedgerTool
 from projections.recall import answers
@@ -22,13 +22,13 @@ class RelatedChains(LedgerTool):
         self._thinking = thinking
         self._chains = chains
 
-    def parse(self, arguments: dict[str, Any]) -> RelatedInput:
-        return parse_related(arguments)
+    def parse(self, arguments: dict[str, Any]) -> RecallInput:
+        return parse_recall(arguments)
 
-    async def run(self, ledger: Ledger, context: Context, said: RelatedInput) -> dict[str, Any]:  # noqa: ARG002 - it asks no log
-        position = self._thinking.position
+    async def run(self, ledger: Ledger, context: Context, said: RecallInput) -> dict[str, Any]:  # noqa: ARG002 - it asks no log
+        position = max(self._thinking.position, said.at_least)
         found = await self._chains.related(
-            context.tenant, said.query, said.wanted, position=position
+            context.tenant, said.query, said.wanted, strategy=said.strategy, position=position
         )
         return present(
             count=len(found.chains),

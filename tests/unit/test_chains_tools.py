@@ -8,10 +8,10 @@ from uuid import uuid4
 import pytest
 
 from mcp_server.chains.inputs import parse_add, parse_branch, parse_list, parse_revise
-from mcp_server.chains.inputs_related import parse_related
 from mcp_server.chains.values import cursor_of, to_after, to_millionths, to_notes
 from mcp_server.conversation import Conversation
 from mcp_server.inputs import InputError
+from mcp_server.memory.inputs_recall import parse_recall
 from mcp_server.tools.chains import chain_tools
 from mcp_server.tools.compat import SEQUENTIALTHINKING
 from projections.lists import After, ChainLists
@@ -189,7 +189,7 @@ def test_a_list_is_never_longer_than_a_page():
     ],
 )
 def test_which_chains_are_searched_besides_active_and_completed_ones(include, statuses):
-    said = parse_related({"query": "q", "include": include})
+    said = parse_recall({"query": "q", "include": include})
 
     assert list(said.wanted.statuses) == ["active", "completed", *statuses]
 
@@ -197,7 +197,7 @@ def test_which_chains_are_searched_besides_active_and_completed_ones(include, st
 @pytest.mark.parametrize("include", ["all", ["gone"], 3, {}, [["paused"]], "[1]", '{"a": 1}'])
 def test_what_is_no_status_is_refused(include):
     with pytest.raises(InputError) as refusal:
-        parse_related({"query": "q", "include": include})
+        parse_recall({"query": "q", "include": include})
 
     assert [field for field, _ in refusal.value.problems] == ["include"]
 
@@ -205,14 +205,14 @@ def test_what_is_no_status_is_refused(include):
 @pytest.mark.parametrize("query", ["", " \n", None, 3, [], "x" * (2**20 + 1)])
 def test_a_search_needs_words(query):
     with pytest.raises(InputError) as refusal:
-        parse_related({"query": query})
+        parse_recall({"query": query})
 
     assert [field for field, _ in refusal.value.problems] == ["query"]
 
 
 @pytest.mark.parametrize(("limit", "used"), [(None, 10), ("3", 3), (50, 50), (51, 50), (2.0, 2)])
 def test_a_search_has_a_limit(limit, used):
-    said = parse_related({"query": "q", "limit": limit, "sessionId": "s", "agent": "ada"})
+    said = parse_recall({"query": "q", "limit": limit, "sessionId": "s", "agent": "ada"})
 
     assert said.wanted.limit == used
     assert (said.wanted.session_id, said.wanted.agent) == ("s", "ada")
