@@ -23,9 +23,9 @@ EXACT_THOUGHTS_MAX = 12_000
 INDEXED_DIMENSIONS_MAX = 4_000
 # What the index goes through before it gives up, and how many it keeps in view meanwhile.
 SCANNED_MAX = 40_000
-IN_VIEW = 200
+IN_VIEW = 100
 # Of what the index gives, so many times what is wanted is compared in full.
-COMPARED_AGAIN = 2
+COMPARED_AGAIN = 4
 
 # Once a session; known to PostgreSQL only when pgvector is loaded, and kept until then.
 SETTINGS: Mapping[str, str] = {
@@ -38,28 +38,24 @@ COUNT_ALLOWED: LiteralString = f"""{ALLOWED}
     SELECT coalesce(sum(thought_count), 0)::int8 FROM allowed
 """  # noqa: S608 - of constants only
 
-# By the index on chain_id, which reads what is allowed and no more.
+# An array, so that the index on chain_id reads what is allowed and no more.
 SELECT_NEAREST_EXACTLY: LiteralString = f"""{ALLOWED}
-    SELECT position, chain_id, thought_id,
-           1 - (vector <=> %(vector)s::vector)
-      FROM (
-          SELECT near.position, near.chain_id, near.thought_id, near.vector
-            FROM allowed
-            JOIN {{thoughts}} AS near ON near.chain_id = allowed.id
-           WHERE (%(trusted)s::uuid[] IS NULL OR near.thought_id = ANY (%(trusted)s))
-      ) AS allowed_thought
+    SELECT position, chain_id, thought_id, 1 - (vector <=> %(vector)s::vector)
+      FROM {{thoughts}} AS near
+     WHERE chain_id = ANY (ARRAY(SELECT id FROM allowed))
+       AND (%(trusted)s::uuid[] IS NULL OR thought_id = ANY (%(trusted)s))
      ORDER BY vector <=> %(vector)s::vector, position DESC
      LIMIT %(nearest)s
-"""  # noqa: S608
+"""  # noqa: S608 - of constants only
 
 SELECT_NEAREST_CHAINS: LiteralString = f"""{ALLOWED}
     , nearest AS (
         SELECT DISTINCT ON (near.chain_id)
                near.position, near.chain_id, near.thought_id,
                near.vector <=> %(vector)s::vector AS distance
-          FROM allowed
-          JOIN {{thoughts}} AS near ON near.chain_id = allowed.id
-         WHERE (%(trusted)s::uuid[] IS NULL OR near.thought_id = ANY (%(trusted)s))
+          FROM {{thoughts}} AS near
+         WHERE chain_id = ANY (ARRAY(SELECT id FROM allowed))
+           AND (%(trusted)s::uuid[] IS NULL OR near.thought_id = ANY (%(trusted)s))
          ORDER BY near.chain_id, near.vector <=> %(vector)s::vector
     )
     SELECT position, chain_id, thought_id, 1 - distance
