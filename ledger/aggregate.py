@@ -16,6 +16,8 @@ from ledger.errors import (
     BranchClosedError,
     BranchNotFoundError,
     ChainNotActiveError,
+    FeedbackError,
+    NothingToJudgeError,
     ReferenceOutOfRangeError,
     StaleVersionError,
     ThoughtAbandonedError,
@@ -33,7 +35,9 @@ from ledger.events import (
     ChainResumed,
     ChainStarted,
     FeedbackGiven,
+    Judgement,
     Outcome,
+    Scope,
     ThoughtAbandoned,
     ThoughtAdded,
     ThoughtBranched,
@@ -226,6 +230,36 @@ class ThoughtChain(BaseAggregate[UUID]):
         check_bytes("the metadata", metadata, METADATA_BYTES_MAX)
         self._require("abandoned", Status.ACTIVE, Status.PAUSED)
         self.trigger_event(ChainAbandoned, reason=reason, metadata=metadata)
+
+    def judge(
+        self,
+        judgement: Judgement,
+        *,
+        source: str,
+        thought_id: UUID | None = None,
+        scope: Scope | None = None,
+        note: str | None = None,
+    ) -> None:
+        """Keep what somebody says of the outcome, whatever the chain's status."""
+        check_id("the source", source)
+        check_bytes("the note", note, TEXT_BYTES_MAX)
+        if scope is not None and (thought_id is not None or judgement is Judgement.CORRECTED):
+            raise FeedbackError(
+                "only a confirmation can be about the whole chain, and then about no thought in "
+                "particular; leave the scope out, or the thought"
+            )
+        if thought_id is not None and thought_id not in self.steps.sequences:
+            raise ThoughtNotFoundError(self.id, thought_id)
+        if not self.steps.recorded:
+            raise NothingToJudgeError(self.id)
+        self.trigger_event(
+            FeedbackGiven,
+            signal=str(judgement),
+            thought_id=thought_id,
+            scope=scope and str(scope),
+            source=source,
+            note=note,
+        )
 
     # -- apply() remembers.  It runs on every replay: no refusals, no clocks. ---------------------
 

@@ -1,5 +1,6 @@
 """The use cases: the only way to write to the log."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from types import TracebackType
 from typing import Self
@@ -17,6 +18,7 @@ from ledger.execution import Execution
 from ledger.header import Context
 from ledger.log import SELECT_HEAD
 from ledger.reader import Reader
+from ledger.recalls import Recalls
 from ledger.serialization import Recorded
 from ledger.thought import Thought
 
@@ -45,6 +47,8 @@ class Ledger:
         self._appender = Appender(connector)
         self._chains = Chains(self._reader)
         self._execution = Execution(self._reader, self._appender, self._chains)
+        # Who only reads leaves no trace.
+        self._recalls = Recalls(self._reader, self._appender) if role is Role.WRITER else None
 
     # -- Writing ----------------------------------------------------------------------------------
 
@@ -159,6 +163,16 @@ class Ledger:
     async def abandon(self, context: Context, chain_id: UUID, reason: str | None = None) -> Receipt:
         return await self._move(context, chain_id, "abandon", reason)
 
+    def recalled(
+        self, context: Context, chain_id: UUID, tool: str, thought_ids: Sequence[UUID]
+    ) -> None:
+        """Note that *tool* returned these thoughts: it is recorded in the background, or never.
+
+        A reader's ledger notes nothing.
+        """
+        if self._recalls is not None:
+            self._recalls.note(context, chain_id, tool, thought_ids)
+
     # -- Reading ----------------------------------------------------------------------------------
 
     async def chain(self, chain_id: UUID) -> ThoughtChain:
@@ -182,8 +196,8 @@ class Ledger:
 
     @property
     def appends(self) -> int:
-        """How many commands this object has recorded."""
-        return self._appender.stored
+        """How many commands this object has recorded; recalls are none."""
+        return self._appender.stored - (self._recalls.stored if self._recalls else 0)
 
     async def answered(
         self, context: Context, chain_id: UUID | None, thought: Thought
@@ -215,6 +229,8 @@ class Ledger:
 
     async def close(self) -> None:
         """Finish the appends in flight and let the connections go."""
+        if self._recalls is not None:
+            await self._recalls.close()
         await self._appender.close()
         await self._reader.close()
 

@@ -5,7 +5,11 @@ from typing import Any
 
 from ledger.events import (
     BranchClosed,
+    ChainRecalled,
     ChainStarted,
+    FeedbackGiven,
+    Judgement,
+    Scope,
     ThoughtAbandoned,
     ThoughtBranched,
     ThoughtRecorded,
@@ -57,6 +61,10 @@ def sentence(recorded: Recorded) -> str:
             return f"thought {number} given up{_because(reason)}"
         case BranchClosed(branch_id=branch_id, outcome=outcome):
             return f"branch {branch_id} closed: {outcome}"
+        case FeedbackGiven():
+            return _judged(recorded.event)
+        case ChainRecalled(tool=tool, thought_ids=thought_ids):
+            return f"{len(thought_ids)} thoughts returned by {tool}"
         case event:
             verb = recorded.header.topic.rpartition(".")[2]
             return verb + _because(vars(event).get("reason"))
@@ -70,6 +78,13 @@ def text_of(recorded: Recorded) -> str | None:
 def _on_branch(recorded: Recorded) -> str:
     branch_id = vars(recorded.event).get("branch_id")
     return f" on branch {branch_id}" if branch_id else ""
+
+
+def _judged(event: FeedbackGiven) -> str:
+    about = " as a whole" if event.scope == Scope.CHAIN else ""
+    judged = {Judgement.CONFIRMED: "confirmed", Judgement.CORRECTED: "corrected"}
+    verb = judged.get(Judgement(event.signal)) if event.signal in [*Judgement] else event.signal
+    return f"{verb}{about} by {event.source}{_because(event.note)}"
 
 
 def _because(reason: str | None) -> str:

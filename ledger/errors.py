@@ -73,6 +73,18 @@ class ThoughtNotFoundError(LedgerError):
         self.thought = thought
 
 
+class NothingToJudgeError(LedgerError):
+    """Feedback on a chain without thoughts."""
+
+    def __init__(self, chain_id: UUID) -> None:
+        super().__init__(f"chain {chain_id} has no thoughts yet, so there is nothing to judge")
+        self.chain_id = chain_id
+
+
+class FeedbackError(LedgerError):
+    """Feedback that says two things at once."""
+
+
 class ThoughtExistsError(LedgerError):
     """The chain has a thought with the given id already."""
 

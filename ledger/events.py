@@ -27,6 +27,19 @@ class Outcome(StrEnum):
     ABANDONED = "abandoned"
 
 
+class Judgement(StrEnum):
+    """What feedback says of an outcome."""
+
+    CONFIRMED = "user_confirmed"
+    CORRECTED = "user_corrected"
+
+
+class Scope(StrEnum):
+    """What feedback is about, when it is not about one thought."""
+
+    CHAIN = "chain"
+
+
 class LedgerEvent(AggregateEvent):
     """One fact in the stream of a chain.
 
@@ -174,7 +187,12 @@ class ChainAbandoned(LedgerEvent):
 
 
 class FeedbackGiven(LedgerEvent):
-    """Somebody judged a chain or one of its thoughts."""
+    """Somebody judged a chain or one of its thoughts; it is no thought, and moves no status.
+
+    ``signal`` is one of ``Judgement``, ``scope`` one of ``Scope``.  ``source`` says who judged; who
+    recorded it is in the header.  Without a thought or a scope it is for the policy of trust to
+    say which thought is meant.
+    """
 
     TOPIC = "feedback.given"
 
@@ -189,7 +207,8 @@ class ChainRecalled(LedgerEvent):
     """A chain was read again.
 
     It lives in a stream of its own (``originator_id`` is not the chain), so that readers never
-    collide with writers and never move a chain's version.
+    collide with writers and never move a chain's version.  Several recalls may be told by one
+    event; ``thought_ids`` then has a thought as often as it was returned.
     """
 
     TOPIC = "chain.recalled"

@@ -1,14 +1,14 @@
 """The use cases of agents that reason in named chains, with their references checked."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID, uuid4
 
 from ledger.aggregate import Status, ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Answer, Decide, Receipt, moved, title_of
 from ledger.errors import BranchOriginMissingError, ChainNotFoundError
-from ledger.events import Outcome
+from ledger.events import Outcome, ThoughtRecorded
 from ledger.header import Context
 from ledger.limits import INTEGER_MAX
 from ledger.thought import Thought
@@ -227,18 +227,29 @@ async def abandon_thought(
 
 
 async def resume(
-    ledger: Ledger, context: Context, chain_id: UUID, reason: str | None = None
+    ledger: Ledger,
+    context: Context,
+    chain_id: UUID,
+    reason: str | None = None,
+    *,
+    tool: str,
 ) -> Receipt:
-    """Take a chain up again; answers with its last thought.  Raises TransitionError."""
-    last_thought = await _last_thought(ledger, chain_id)
+    """Take a chain up again; answers with its last thought, which *tool* recalls by that.
+
+    Raises TransitionError.
+    """
+    last = await _last_thought(ledger, chain_id)
 
     def decide(chain: ThoughtChain) -> Answer:
         previous = chain.status
         chain.resume(reason=reason)
         answer = {**moved(previous, chain), "thought_count": chain.thought_count}
-        return answer if last_thought is None else {**answer, "last_thought": last_thought}
+        return answer if last is None else {**answer, "last_thought": last.text}
 
-    return await ledger.change(context, chain_id, "resume_with", decide, said=reason)
+    receipt = await ledger.change(context, chain_id, "resume_with", decide, said=reason)
+    if last is not None and not receipt.repeated:
+        ledger.recalled(context, chain_id, tool, [last.thought_id])
+    return receipt
 
 
 def _added(chain: ThoughtChain, thought: Thought, answer: Decide) -> dict[str, Any]:
@@ -255,7 +266,7 @@ def _estimate(chain: ThoughtChain) -> int:
     return chain.steps.recorded[-1].total_thoughts
 
 
-async def _last_thought(ledger: Ledger, chain_id: UUID) -> str | None:
+async def _last_thought(ledger: Ledger, chain_id: UUID) -> ThoughtRecorded | None:
     # A chain that may be resumed takes no new thoughts, so it is the last one also when decided;
     # a revision that slips in between is in the chain, and only not yet in this answer.
     chain = await ledger.chain(chain_id)
@@ -263,4 +274,4 @@ async def _last_thought(ledger: Ledger, chain_id: UUID) -> str | None:
         return None
     versions = [chain.steps.recorded[-1].version]
     (recorded,) = await ledger.recorded(chain_id, versions, bytes_max=LAST_THOUGHT_BYTES_MAX)
-    return vars(recorded.event)["text"]
+    return cast("ThoughtRecorded", recorded.event)

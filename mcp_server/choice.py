@@ -5,7 +5,7 @@ from typing import Self
 
 from ledger.errors import LedgerError
 
-TOOLSETS = ("compat", "chains", "critical", "kodegen")
+TOOLSETS = ("compat", "chains", "critical", "kodegen", "memory")
 TOOLSETS_DEFAULT = ("compat", "chains")
 
 

@@ -16,6 +16,7 @@ from mcp_server.thinking import Thinking
 from mcp_server.tools.chains import chain_tools
 from mcp_server.tools.compat import SequentialThinking
 from mcp_server.tools.critical import CriticalThinking
+from mcp_server.tools.feedback import RecordFeedback
 from mcp_server.tools.kodegen import SequentialThinkingSessions
 from mcp_server.tools.tool import LedgerTool, records_nothing
 from projections.lists import ChainLists
@@ -96,9 +97,14 @@ def _kodegen(offer: Offer, clients: Clients) -> None:
     offer.tools.append(SequentialThinkingSessions(clients.sessions, clients.on_thought))
 
 
+def _memory(offer: Offer, clients: Clients) -> None:
+    offer.tools.append(RecordFeedback(clients.thinking))
+
+
 BUILDERS: dict[str, Callable[[Offer, Clients], None]] = {
     "compat": _compat,
     "chains": _chains,
     "critical": _critical,
     "kodegen": _kodegen,
+    "memory": _memory,
 }

@@ -6,8 +6,9 @@ from projections.errors import ProjectionNotFoundError
 from projections.projection import Projection
 from projections.terms import Terms
 from projections.thoughts import Thoughts
+from projections.trust.projection import Trust
 
-ALL: Sequence[Projection] = (Thoughts(), Terms())
+ALL: Sequence[Projection] = (Thoughts(), Terms(), Trust())
 
 
 def projection_of(name: str) -> Projection:

@@ -1,6 +1,6 @@
 """What a projection is: a pure function from recorded events to changes of its read model."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString, Protocol, TypeAlias
 
@@ -32,6 +32,21 @@ class Copy:
 
 
 Change: TypeAlias = Statement | Copy
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Rows of its own tables that a projection goes on with, as they were before the batch.
+
+    ``{schema}`` stands for the generation's schema.
+    """
+
+    statement: LiteralString
+    parameters: Mapping[str, Any]
+
+
+# A read is answered with its rows.
+Deciding: TypeAlias = Generator[Change | Read, Any, None]
 
 
 class Projection(Protocol):
@@ -68,8 +83,11 @@ class Projection(Protocol):
         """
         ...
 
-    def changes(self, batch: Sequence[Recorded]) -> Iterable[Change]:
+    def changes(self, batch: Sequence[Recorded]) -> Iterable[Change | Read]:
         """What *batch*, the next events of the whole log, does to the tables.
+
+        One whose rows follow from earlier rows is a generator: before its first change it may
+        yield reads, and is sent the rows of each.  It still touches no database.
 
         However the log is cut into batches, the tables come out the same; and also when the
         events of a chain come late, in their order: when it was parked and is retried.

@@ -1,8 +1,8 @@
 """The tables of one generation: the changes of a projection, made on one connection."""
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from typing import Any, LiteralString
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, LiteralString, cast
 
 import psycopg
 from psycopg import Connection
@@ -12,7 +12,7 @@ from psycopg.sql import SQL, Identifier
 from ledger.errors import TamperedEventError, UnknownTopicError, UnreadableEventError
 from ledger.serialization import Recorded
 from projections.faults import blames_database
-from projections.projection import Change, Copy, Projection
+from projections.projection import Change, Copy, Deciding, Projection, Read
 from projections.text import shown
 
 ERROR_CHARACTERS_MAX = 2_000
@@ -40,9 +40,13 @@ class Tables:
         self._statements: dict[str, bytes] = {}
 
     def decide(self, events: Sequence[Recorded]) -> Sequence[Change]:
-        """What the projection makes of *events*.  Raises PoisonError."""
+        """What the projection makes of *events*, reading what it asks for.
+
+        The caller sees to it that nobody else writes to the tables until the changes are made, or
+        that they are not made then.  Raises PoisonError, and psycopg.Error as ``make``.
+        """
         with _watching():
-            return list(self._projection.changes(events)) if events else []
+            return self._decide(_deciding(self._projection.changes(events))) if events else []
 
     def make(self, changes: Sequence[Change]) -> None:
         """Do it, in the transaction of the caller.
@@ -61,6 +65,19 @@ class Tables:
             compiled = SQL(statement).format(schema=schema).as_bytes(self._connection)
             self._statements[statement] = compiled
         return self._connection.execute(compiled, parameters, prepare=True)
+
+    def _decide(self, deciding: Deciding) -> list[Change]:
+        changes: list[Change] = []
+        rows = None
+        with suppress(StopIteration):
+            while True:
+                step = deciding.send(rows)
+                rows = None
+                if isinstance(step, Read):
+                    rows = self.run(step.statement, step.parameters).fetchall()
+                else:
+                    changes.append(step)
+        return changes
 
     def _make_one(self, change: Change) -> None:
         if not isinstance(change, Copy):
@@ -83,6 +100,11 @@ class Tables:
             compiled = statement.as_bytes(self._connection)
             self._statements[change.table] = compiled
         return compiled
+
+
+def _deciding(steps: Iterable[Change | Read]) -> Deciding:
+    """The steps as what takes answers; only a generator asks anything."""
+    return cast("Deciding", steps) if isinstance(steps, Generator) else (step for step in steps)
 
 
 @contextmanager

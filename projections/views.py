@@ -1,4 +1,4 @@
-"""The views of schema ``live``: each shows one table of the generation readers are to see."""
+"""The views of schema ``live``: each shows a table or a view of the generation readers see."""
 
 from collections.abc import Iterator, Sequence
 from typing import LiteralString, NamedTuple, cast
@@ -19,6 +19,14 @@ SELECT_TABLES = """
       FROM pg_tables
      WHERE schemaname = %(schema)s AND tablename <> ALL (%(own)s)
      ORDER BY tablename
+"""
+
+# What a read model computes when it is asked.
+SELECT_COMPUTED = """
+    SELECT viewname
+      FROM pg_views
+     WHERE schemaname = %(schema)s
+     ORDER BY viewname
 """
 
 SELECT_COLUMNS = """
@@ -98,6 +106,11 @@ def tables_of(connection: Connection[TupleRow], schema: str) -> list[str]:
     return [name for (name,) in found.fetchall()]
 
 
+def _readable(connection: Connection[TupleRow], schema: str) -> list[str]:
+    computed = connection.execute(SELECT_COMPUTED, {"schema": schema}).fetchall()
+    return tables_of(connection, schema) + [name for (name,) in computed]
+
+
 class Plan(NamedTuple):
     """Statements: *locks* keep readers off the views that *moves* change, each off one."""
 
@@ -108,13 +121,13 @@ class Plan(NamedTuple):
 def plan(
     connection: Connection[TupleRow], name: str, schema: str, replaced_schema: str | None
 ) -> Plan:
-    """How to show the tables of *schema*, and none that only *replaced_schema* has.
+    """How to show the tables and views of *schema*, and none that only *replaced_schema* has.
 
     What others set on the views is set again: grants, options, comments.
     """
-    shown = {table: table for table in tables_of(connection, schema)}
+    shown = {table: table for table in _readable(connection, schema)}
     shown[f"{name}_{CHECKPOINT}"] = CHECKPOINT
-    replaced = tables_of(connection, replaced_schema) if replaced_schema else []
+    replaced = _readable(connection, replaced_schema) if replaced_schema else []
     gone = [table for table in replaced if table not in shown]
     moves: list[Composable] = [_drop(view) for view in gone]
     for view, table in shown.items():

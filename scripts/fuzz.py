@@ -27,9 +27,9 @@ RESIDENT_MIB_MAX = 512
 PAGE_BYTES_MAX = 16 * 2**20
 REPLAYED = 3
 COMMAND = [sys.executable, "-m", "mcp_server"]
-TOOLSETS = "compat,chains,critical,kodegen"
+TOOLSETS = "compat,chains,critical,kodegen,memory"
 
-SELECT_CHAINS = "SELECT DISTINCT originator_id FROM ledger.events"
+SELECT_CHAINS = "SELECT originator_id FROM ledger.events WHERE topic = 'chain.started'"
 COUNT_THOUGHTS = """
     SELECT count(*)
       FROM ledger.events

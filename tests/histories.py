@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ledger.aggregate import ThoughtChain
 from ledger.errors import LedgerError
-from ledger.events import CATALOGUE, ChainEvent, LedgerEvent, Outcome
+from ledger.events import CATALOGUE, ChainEvent, Judgement, LedgerEvent, Outcome, Scope
 from ledger.serialization import ENVELOPE
 from ledger.thought import Thought
 
@@ -97,6 +97,13 @@ def _abandon_thought(chain: ThoughtChain, number: int) -> None:
     chain.abandon_thought(steps[0].thought_id if steps else thought_id(number))
 
 
+def _judge(chain: ThoughtChain, judgement: Judgement, number: int | None) -> None:
+    """Judge one of the chain's thoughts, one it does not have, or the chain."""
+    scope = Scope.CHAIN if number == 0 else None
+    about = thought_id(number) if number else None
+    chain.judge(judgement, source="ada", thought_id=about, scope=scope, note="it worked")
+
+
 _PERFORM: dict[str, Callable[..., None]] = {
     "add_thought": ThoughtChain.add_thought,
     "add_checked_thought": ThoughtChain.add_checked_thought,
@@ -107,6 +114,7 @@ _PERFORM: dict[str, Callable[..., None]] = {
     "resume": ThoughtChain.resume,
     "complete": ThoughtChain.complete,
     "abandon": ThoughtChain.abandon,
+    "judge": _judge,
 }
 
 thought_ids = st.integers(1, 12).map(thought_id)
@@ -139,5 +147,10 @@ commands = st.one_of(
     ),
     st.sampled_from([Command(verb) for verb in ("pause", "resume", "resume")]),
     st.sampled_from([Command(verb) for verb in ("complete", "abandon", "resume")]),
+    st.builds(
+        lambda *said: Command("judge", said),
+        st.sampled_from(list(Judgement)),
+        st.none() | st.integers(0, 6),
+    ),
 )
 command_lists = st.lists(commands, max_size=30)

@@ -4,28 +4,14 @@ All tools of a server are read by the model before it reads anything else.  The 
 are those of ``schemas``.
 """
 
-from typing import Any
+from mcp_types import Tool
 
-from mcp_types import Tool, ToolAnnotations
-
+from mcp_server.definitions import Schema
+from mcp_server.definitions import flag as _flag
+from mcp_server.definitions import number as _number
+from mcp_server.definitions import text as _text
+from mcp_server.definitions import tool as _tool
 from mcp_server.schemas import SEQUENTIALTHINKING_SCHEMA
-
-Schema = dict[str, Any]
-
-
-def _text(description: str, *choices: str) -> Schema:
-    field = {"type": "string", "description": description}
-    return {**field, "enum": list(choices)} if choices else field
-
-
-def _number(description: str) -> Schema:
-    # That it is positive goes without saying, and is said when it is not.
-    return {"type": "integer", "description": description}
-
-
-def _flag(description: str) -> Schema:
-    return {"type": "boolean", "description": description}
-
 
 CHAIN_ID = _text("UUID")
 REQUEST_ID = _text("For retries")
@@ -54,31 +40,6 @@ THOUGHT: Schema = {
 
 STRINGS: Schema = {"type": "array", "items": {"type": "string"}}
 CHOICES: Schema = {"type": "string", "enum": ["abandoned", "paused"]}
-
-
-def _tool(
-    name: str,
-    title: str,
-    description: str,
-    properties: Schema,
-    *,
-    required: tuple[str, ...] = (),
-    read_only: bool = False,
-) -> Tool:
-    # No output schemas: they would cost as much as all input schemas, and an answer is read anyway.
-    hints = (
-        ToolAnnotations(read_only_hint=True, destructive_hint=False, open_world_hint=False)
-        if read_only
-        else ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-    )
-    schema: Schema = {"type": "object", "properties": properties}
-    return Tool(
-        name=name,
-        title=title,
-        description=description,
-        input_schema={**schema, "required": list(required)} if required else schema,
-        annotations=hints,
-    )
 
 
 ADD_THOUGHT = _tool(

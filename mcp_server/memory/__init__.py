@@ -1,1 +1,1 @@
-"""The toolset ``memory``: what is remembered, how far it is trusted, and what was made of it."""
+"""The toolset ``memory``: what its tools are given, and what clients are told of them."""

@@ -75,8 +75,12 @@ class GetChain(LedgerTool):
     def parse(self, arguments: dict[str, Any]) -> ReadInput:
         return parse_read(arguments)
 
-    async def run(self, ledger: Ledger, context: Context, said: ReadInput) -> dict[str, Any]:  # noqa: ARG002 - who reads is not recorded
-        return json_of_page(await read_page(ledger, said.chain_id, said.wanted))
+    async def run(self, ledger: Ledger, context: Context, said: ReadInput) -> dict[str, Any]:
+        page = await read_page(ledger, said.chain_id, said.wanted)
+        # A chain's structure alone recalls nothing of what it says.
+        returned = [place.step.thought_id for place, told in page.thoughts if told is not None]
+        ledger.recalled(context, said.chain_id, GET.name, returned)
+        return json_of_page(page)
 
 
 class ListChains(LedgerTool):
@@ -130,7 +134,7 @@ class ResumeChain(_MoveChain):
     definition = RESUME
 
     async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:
-        return await reasoning.resume(ledger, context, said.chain_id, said.reason)
+        return await reasoning.resume(ledger, context, said.chain_id, said.reason, tool=RESUME.name)
 
 
 class CompleteChain(_MoveChain):

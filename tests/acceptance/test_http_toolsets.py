@@ -8,7 +8,7 @@ from tests.acceptance.client import thought
 from tests.acceptance.http_server import LEGACY, MODERN, HttpServer
 from tests.acceptance.product import is_one_clear_sentence, replay, texts
 
-ALL = ("--toolsets", "compat,chains,critical,kodegen")
+ALL = ("--toolsets", "compat,chains,critical,kodegen,memory")
 TOKENS = """
 alice  read,write  alices-secret
 bob    read,write  bobs-own-secret

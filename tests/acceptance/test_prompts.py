@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 
+from mcp_server.choice import TOOLSETS
 from tests.acceptance.client import thought
 from tests.acceptance.in_memory import (
     ERAS,
@@ -199,11 +200,11 @@ def test_a_chain_without_thoughts_is_begun(ledger):
 # Only tools that are offered are named
 
 
-@pytest.mark.parametrize("toolset", ["compat", "chains", "critical", "kodegen"])
+@pytest.mark.parametrize("toolset", TOOLSETS)
 def test_no_prompt_names_a_tool_that_is_not_offered(ledger, toolset):
     chain_id = talk(ledger, lambda client: a_chain(client, "one"))
     known = set()
-    for other in ("compat", "chains", "critical", "kodegen"):
+    for other in TOOLSETS:
         known |= set(talk(ledger, tool_names, toolsets=(other,)))
 
     async def ask(client):

@@ -52,6 +52,7 @@ CALLS = {
             },
         )
     ],
+    "memory": [("record_feedback", {"chain_id": CHAIN, "signal": "confirmed", "note": "works"})],
 }
 
 

@@ -42,7 +42,7 @@ def test_chains_that_are_what_the_log_says_are_equal(
     assert len(sample.chains) == CHAINS
     assert live == fresh
     assert [table.table for table in live] == sorted(projection.chain_columns)
-    assert all(table.rows for table in live)
+    assert any(table.rows for table in live)
     assert all(table.is_equal for table in differences)
     assert {*sample.uncovered, *projection.chain_columns} == set(projection.tables)
     assert admin.execute(SELECT_SCHEMAS).fetchone() == before

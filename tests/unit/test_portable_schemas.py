@@ -6,12 +6,13 @@ import pytest
 from mcp_types import ListToolsResult
 
 from mcp_server.chains.schemas import CHAINS_TOOLS
+from mcp_server.memory.schemas import MEMORY_TOOLS
 from mcp_server.tools.compat import SEQUENTIALTHINKING
 from mcp_server.tools.critical import CRITICALTHINKING
 from mcp_server.tools.kodegen import SEQUENTIAL_THINKING
 
 COMPAT = [SEQUENTIALTHINKING]
-TOOLS = [*COMPAT, *CHAINS_TOOLS, CRITICALTHINKING, SEQUENTIAL_THINKING]
+TOOLS = [*COMPAT, *CHAINS_TOOLS, CRITICALTHINKING, SEQUENTIAL_THINKING, *MEMORY_TOOLS]
 COMPAT_CHARACTERS_MAX = 4_700
 NAME_CHARACTERS_MAX = 24
 A_MAP = "Mean confidence of each branch"
