@@ -18,8 +18,11 @@ from mcp_server.tools.compat import SequentialThinking
 from mcp_server.tools.critical import CriticalThinking
 from mcp_server.tools.feedback import RecordFeedback
 from mcp_server.tools.kodegen import SequentialThinkingSessions
+from mcp_server.tools.memories import SearchMemories
 from mcp_server.tools.tool import LedgerTool, records_nothing
 from projections.lists import ChainLists
+from projections.recall.questions import NoModel
+from projections.recall.search import Recall
 
 
 @dataclass(slots=True)
@@ -98,7 +101,8 @@ def _kodegen(offer: Offer, clients: Clients) -> None:
 
 
 def _memory(offer: Offer, clients: Clients) -> None:
-    offer.tools.append(RecordFeedback(clients.thinking))
+    recall = Recall(clients.lists.connections, NoModel())
+    offer.tools += [SearchMemories(clients.thinking, recall), RecordFeedback(clients.thinking)]
 
 
 BUILDERS: dict[str, Callable[[Offer, Clients], None]] = {

@@ -1,7 +1,43 @@
 """What a client is told about the toolset ``memory``."""
 
-from mcp_server.definitions import number, text, tool
+from mcp_server.definitions import Schema, flag, number, text, tool
+from projections.recall.ranking import Strategy
 
+INCLUDE: Schema = {
+    "type": "array",
+    "items": {"type": "string", "enum": ["abandoned", "paused"]},
+    "description": "Chains to search besides active and completed ones",
+}
+MIN_TRUST: Schema = {
+    "type": "number",
+    "description": "Only thoughts trusted so far, 0 to 1; 0 includes archived ones",
+}
+
+SEARCH = tool(
+    "search_memories",
+    "Search Memories",
+    "Find single thoughts, best first, and how far each is trusted. Ask before planning: how was "
+    "a like problem solved, and (include abandoned) what was tried in vain?",
+    {
+        "query": text("A question, words, a name, or the text of a thought"),
+        "limit": number("Rows, at most 50. Default: 10"),
+        "strategy": text(
+            "By words and likeness (hybrid, the default), by one of them (text, vector), or by "
+            "likeness and by words only where nothing is much alike (tiered)",
+            *map(str, Strategy),
+        ),
+        "session_id": text("Only this session"),
+        "agent": text("Only chains that this agent started"),
+        "include": INCLUDE,
+        "since": text("Only chains moved since a day or moment, as 2026-05-01"),
+        "until": text("Only chains begun before"),
+        "min_trust": MIN_TRUST,
+        "at_least": number("Wait up to a second until this position of the log is searched"),
+        "explain": flag("Say which events made each score of trust; 10 rows at most"),
+    },
+    required=("query",),
+    read_only=True,
+)
 FEEDBACK = tool(
     "record_feedback",
     "Record Feedback",
@@ -23,4 +59,4 @@ FEEDBACK = tool(
     },
     required=("chain_id", "signal"),
 )
-MEMORY_TOOLS = (FEEDBACK,)
+MEMORY_TOOLS = (SEARCH, FEEDBACK)

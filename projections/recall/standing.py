@@ -25,10 +25,9 @@ SELECT_TRUSTED = """
 """
 
 SELECT_CHAIN_TRUST = """
-    SELECT chain_id, round(avg(score), 4)::float8
-      FROM live.memory_trust
-     WHERE chain_id = ANY (%(chain_ids)s) AND counts
-     GROUP BY chain_id
+    SELECT chain_id, score::float8
+      FROM live.chain_trust
+     WHERE chain_id = ANY (%(chain_ids)s) AND score IS NOT NULL
 """
 
 # Until a worker has built the read model of trust, nothing is known of any.
@@ -36,7 +35,7 @@ UNKNOWN = (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName)
 
 
 class Standing:
-    """Asks ``live.thoughts`` and ``live.memory_trust``."""
+    """Asks ``live.thoughts``, ``live.memory_trust`` and ``live.chain_trust``."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader

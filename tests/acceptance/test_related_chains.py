@@ -51,14 +51,16 @@ def test_what_was_just_thought_is_found(server):
 
         assert "stale" not in answer.structured
         assert answer["position"] >= added["position"]
-        assert answer["chains"][0] == {
+        row = answer["chains"][0]
+        # How far it is trusted is folded beside; until it is there, nothing is known of it.
+        assert row.pop("trust") in {None, 0.5}
+        assert row == {
             "chain_id": added["chain_id"],
             "session_id": "music",
             "status": "active",
             "snippet": words,
             "score": 1,
             "thought_count": 1,
-            "trust": None,
         }
 
 

@@ -52,7 +52,10 @@ CALLS = {
             },
         )
     ],
-    "memory": [("record_feedback", {"chain_id": CHAIN, "signal": "confirmed", "note": "works"})],
+    "memory": [
+        ("search_memories", {"query": "plan", "explain": True}),
+        ("record_feedback", {"chain_id": CHAIN, "signal": "confirmed", "note": "works"}),
+    ],
 }
 
 
