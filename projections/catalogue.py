@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from projections.entities import Entities
 from projections.errors import ProjectionNotFoundError
 from projections.projection import Projection
 from projections.terms import Terms
 from projections.thoughts import Thoughts
 
-ALL: Sequence[Projection] = (Thoughts(), Terms())
+ALL: Sequence[Projection] = (Thoughts(), Terms(), Entities())
 
 
 def projection_of(name: str) -> Projection:
