@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 
+from projections.entities import Entities
 from projections.errors import ProjectionNotFoundError
 from projections.projection import Projection
 from projections.terms import Terms
 from projections.thoughts import Thoughts
 from projections.trust.projection import Trust
 
-ALL: Sequence[Projection] = (Thoughts(), Terms(), Trust())
+ALL: Sequence[Projection] = (Thoughts(), Terms(), Trust(), Entities())
 
 
 def projection_of(name: str) -> Projection:

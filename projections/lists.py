@@ -12,6 +12,7 @@ from psycopg.rows import TupleRow
 from ledger.database import Connector
 from ledger.limits import recordable_name
 from ledger.reader import Reader
+from projections.entities import Entities
 from projections.live import LiveConnections
 from projections.status import SELECT_LAG
 from projections.terms import Terms
@@ -69,6 +70,7 @@ SELECT_COUNTS = """
 SELECT_POSITION: Mapping[str, LiteralString] = {
     Thoughts.name: "SELECT position FROM live.thoughts_checkpoint",
     Terms.name: "SELECT position FROM live.terms_checkpoint",
+    Entities.name: "SELECT position FROM live.entities_checkpoint",
 }
 
 
