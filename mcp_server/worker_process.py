@@ -5,19 +5,13 @@ input is a pipe that ends with this process, however that ends, and the worker e
 """
 
 import asyncio
-import os
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from ledger.background import Outage, in_background
-from ledger.settings import (
-    DATA_DIR_VARIABLE,
-    DATABASE_URL_VARIABLE,
-    LOG_FORMAT_VARIABLE,
-    Settings,
-)
+from ledger.settings import Settings
+from projections.processes import child_environment
 
 # The pause before it is started again doubles as long as it ends soon, as one does whose read
 # models were built by another version.
@@ -78,23 +72,5 @@ class WorkerProcess:
             *(sys.executable, "-P", "-m", "projections", "run", "--until-eof"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
-            env=self._environment(),
+            env=child_environment(self._settings),
         )
-
-    def _environment(self) -> dict[str, str]:
-        """Ours, with the settings: a database URL on a command line is for everyone to read."""
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if name not in (DATABASE_URL_VARIABLE, DATA_DIR_VARIABLE)
-        }
-        if self._settings.database_url is not None:
-            environment[DATABASE_URL_VARIABLE] = self._settings.database_url
-        elif self._settings.data_dir is not None:
-            environment[DATA_DIR_VARIABLE] = str(self._settings.data_dir.absolute())
-        environment[LOG_FORMAT_VARIABLE] = self._settings.log_format
-        # The packages of this process, not those of the directory it happens to run in.
-        home = str(Path(__file__).resolve().parent.parent)
-        known = environment.get("PYTHONPATH")
-        environment["PYTHONPATH"] = f"{home}{os.pathsep}{known}" if known else home
-        return environment

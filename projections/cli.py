@@ -12,10 +12,11 @@ from ledger.display import local_time, print_table, printing
 from ledger.logs import configure, teller
 from ledger.options import DatabaseUrl, DataDir, Json, LogFormatOption, opened, settings_of
 from ledger.settings import LogFormat
-from projections import cli_generations, cli_parked, cli_rebuild, cli_status, queries
+from projections import cli_embed, cli_generations, cli_parked, cli_rebuild, cli_status, queries
 from projections.catalogue import ALL
 from projections.cli_doctor import doctor
 from projections.cli_words import print_json, say
+from projections.embeddings.launcher import Launcher, running
 from projections.stopping import Stop, stop_process
 from projections.worker import CATCH_UP_SECONDS_MAX
 from projections.workers import Workers, catch_up_all
@@ -25,6 +26,7 @@ cli_rebuild.register(app)
 cli_generations.register(app)
 cli_status.register(app)
 cli_parked.register(app)
+cli_embed.register(app)
 
 
 def register(command_line: typer.Typer) -> None:
@@ -88,7 +90,10 @@ def run(
             # unless machines read it.
             if until_eof and settings.log_format is LogFormat.TEXT:
                 note = _nothing
-            Workers(database.connector(Role.PROJECTOR), ALL, stop, say, note).run()
+            connector = database.connector(Role.PROJECTOR)
+            launcher = Launcher(connector, settings, stop, teller("embeddings", logging.WARNING))
+            with running(launcher.run, stop):
+                Workers(connector, ALL, stop, say, note).run()
 
 
 def _print_chains(found: Sequence[queries.ChainLine]) -> None:

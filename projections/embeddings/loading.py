@@ -1,0 +1,32 @@
+"""Loading models, in the embedding process alone: nothing else may import what they need."""
+
+import os
+
+from projections.embeddings.choice import Choice
+from projections.embeddings.errors import DimensionsError, NotInstalledError
+from projections.embeddings.hashing import PREFIX, hashing_model
+from projections.embeddings.model import Model
+
+
+def load(source: str) -> Model:
+    """The model of *source*.
+
+    Raises ModelUnknownError, ModelMissingError, NotInstalledError.
+    """
+    if source.startswith(PREFIX):
+        return hashing_model(source)
+    if not Choice(source).is_installed:
+        raise NotInstalledError
+    # Threads that wait by spinning take the processors from those who record.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # It takes seconds, and hundreds of megabytes.
+    from projections.embeddings.sentence import SentenceModel  # noqa: PLC0415
+
+    return SentenceModel(source)
+
+
+def check_dimensions(model: Model, expected: int | None) -> None:
+    """Raises DimensionsError when the settings expect others than the model has."""
+    dimensions = model.identity.dimensions
+    if expected is not None and dimensions != expected:
+        raise DimensionsError(model.source, dimensions, expected)
