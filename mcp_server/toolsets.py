@@ -21,8 +21,7 @@ from mcp_server.tools.kodegen import SequentialThinkingSessions
 from mcp_server.tools.memories import SearchMemories
 from mcp_server.tools.tool import LedgerTool, records_nothing
 from projections.lists import ChainLists
-from projections.recall.questions import NoModel
-from projections.recall.search import Recall
+from projections.recall.search import recall_over
 
 
 @dataclass(slots=True)
@@ -101,8 +100,10 @@ def _kodegen(offer: Offer, clients: Clients) -> None:
 
 
 def _memory(offer: Offer, clients: Clients) -> None:
-    recall = Recall(clients.lists.connections, NoModel())
-    offer.tools += [SearchMemories(clients.thinking, recall), RecordFeedback(clients.thinking)]
+    offer.tools += [
+        SearchMemories(clients.thinking, recall_over(clients.lists.connections)),
+        RecordFeedback(clients.thinking),
+    ]
 
 
 BUILDERS: dict[str, Callable[[Offer, Clients], None]] = {

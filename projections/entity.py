@@ -44,7 +44,7 @@ class Entity(NamedTuple):
 def entity_id_of(tenant: str, entity: Entity) -> UUID:
     """The id of an entity, the same in every generation; tenants do not share any."""
     said = "\0".join((tenant, entity.kind, entity.name))
-    return UUID(bytes=hashlib.blake2b(said.encode(), digest_size=16).digest(), version=8)
+    return UUID(bytes=hashlib.blake2b(said.encode(), digest_size=16).digest(), version=5)
 
 
 def folded(name: str) -> str:

@@ -17,6 +17,7 @@ from projections.live import LiveConnections
 from projections.status import SELECT_LAG
 from projections.terms import Terms
 from projections.thoughts import Thoughts
+from projections.trust.projection import Trust
 
 LIST_CHAINS_MAX = 100
 STARTS_MAX = 100
@@ -70,6 +71,7 @@ SELECT_COUNTS = """
 SELECT_POSITION: Mapping[str, LiteralString] = {
     Thoughts.name: "SELECT position FROM live.thoughts_checkpoint",
     Terms.name: "SELECT position FROM live.terms_checkpoint",
+    Trust.name: "SELECT position FROM live.trust_checkpoint",
     Entities.name: "SELECT position FROM live.entities_checkpoint",
 }
 

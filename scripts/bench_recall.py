@@ -22,7 +22,6 @@ from uuid import UUID
 
 import bench_recall_filtered
 from bench_project import REPOSITORY, database_of_its_own, worker_process
-
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -135,12 +134,11 @@ async def _record_up_to(
 
 
 async def _record(ledger: Ledger, chains: Sequence[Chain]) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, "traces.jsonl")
-        path.write_text(
-            "".join(json.dumps(operation) + "\n" for chain in chains for operation in chain)
-        )
-        await import_traces(ledger, Context(actor="bench", client="bench"), path, lambda _: None)
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
+        file.writelines(json.dumps(operation) + "\n" for chain in chains for operation in chain)
+        file.flush()
+        context = Context(actor="bench", client="bench")
+        await import_traces(ledger, context, Path(file.name), lambda _: None)
 
 
 async def _embedded(database: Database, *, than: int | None = None) -> int:
@@ -186,7 +184,11 @@ async def _print_exact(
         for text in samples:
             start = time.perf_counter()
             found = await recall.related(
-                "default", text, RecallFilter(statuses=EVERY, limit=3), strategy=strategy, position=0
+                "default",
+                text,
+                RecallFilter(statuses=EVERY, limit=3),
+                strategy=strategy,
+                position=0,
             )
             seconds.append(time.perf_counter() - start)
             ways.add(str(found.how))
@@ -269,8 +271,9 @@ def _print_rebuilds(database: Database, embedded: int) -> None:
 
 
 def _command(database: Database, *words: str) -> list[str]:
-    where = ["--data-dir", str(database.settings.data_dir)]
-    return [sys.executable, "-m", "mcp_server", *words, *where]
+    assert database.embedded is not None
+    where = f"--database-url={database.embedded.conninfo()}"
+    return [sys.executable, "-m", "mcp_server", *words, where]
 
 
 if __name__ == "__main__":

@@ -23,12 +23,12 @@ from ledger.header import Context
 from ledger.serialization import store
 from projections.catalogue import ALL
 from projections.embeddings.model import Identity
+from projections.embeddings.questions import QuestionVector
 from projections.embeddings.schema import ensure_schema
 from projections.embeddings.spaces import index_neighbours, space_for
 from projections.live import LiveConnections
 from projections.recall.filters import RecallFilter
 from projections.recall.likeness import EXACT_THOUGHTS_MAX, SETTINGS, Likeness
-from projections.embeddings.questions import QuestionVector
 from projections.workers import catch_up_all
 
 VECTORS = 50_000

@@ -22,12 +22,12 @@ from ledger.serialization import store
 from ledger.settings import Settings
 from ledger.thought import Thought
 from projections.catalogue import ALL
+from projections.embeddings.questions import QuestionEmbedder
 from projections.follower import Follower
 from projections.generations import ensure_live, take_lead
 from projections.live import LiveConnections
 from projections.projection import Projection
 from projections.recall.filters import RecallFilter
-from projections.recall.questions import NoModel
 from projections.recall.search import Recall
 from projections.session import configure
 
@@ -72,7 +72,7 @@ def _print_rate(database: Database, projection: Projection, size: int) -> None:
 
 async def _print_answers(database: Database, words: "Words") -> None:
     connections = LiveConnections(lambda: database.connector(Role.READER))
-    search = Recall(connections, NoModel())
+    search = Recall(connections, QuestionEmbedder(connections))
     wanted = RecallFilter(statuses=("active", "completed"), limit=10)
     questions = {
         "four words": [words.text(4) for _ in range(QUESTIONS)],

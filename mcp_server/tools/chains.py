@@ -26,8 +26,7 @@ from mcp_server.tools.chain_thoughts import AddThought, BranchThought, CloseBran
 from mcp_server.tools.related import RelatedChains
 from mcp_server.tools.tool import LedgerTool
 from projections.lists import ChainLists
-from projections.recall.questions import NoModel
-from projections.recall.search import Recall
+from projections.recall.search import recall_over
 
 
 def chain_tools(
@@ -41,7 +40,7 @@ def chain_tools(
         StartChain(thinking),
         GetChain(),
         ListChains(thinking, lists),
-        RelatedChains(thinking, Recall(lists.connections, NoModel())),
+        RelatedChains(thinking, recall_over(lists.connections)),
         ReviseThought(thinking),
         BranchThought(thinking),
         CloseBranch(thinking),

@@ -13,9 +13,9 @@ from uuid import UUID
 from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from ledger.reader import Reader
+from projections.embeddings.questions import QuestionVector
 from projections.recall.candidates import Candidate
 from projections.recall.filters import ALLOWED, RecallFilter, parameters_of
-from projections.recall.questions import QuestionVector
 
 # So many thoughts are compared one by one; scripts/bench recall measures where the index wins.
 EXACT_THOUGHTS_MAX = 12_000
@@ -64,6 +64,7 @@ SELECT_NEAREST_CHAINS: LiteralString = f"""{ALLOWED}
      LIMIT %(nearest)s
 """  # noqa: S608
 
+# The question is a vector first: a parameter has one type, and half of it would be lost.
 SELECT_NEAREST_BY_INDEX: LiteralString = f"""{ALLOWED}
     SELECT position, chain_id, thought_id,
            1 - (vector <=> %(vector)s::vector)
@@ -74,7 +75,7 @@ SELECT_NEAREST_BY_INDEX: LiteralString = f"""{ALLOWED}
              AND (chain_id IN (SELECT id FROM allowed)) IS TRUE
              AND (%(trusted)s::uuid[] IS NULL OR thought_id = ANY (%(trusted)s))
            ORDER BY vector::halfvec({{dimensions}})
-                    <=> %(vector)s::halfvec({{dimensions}})
+                    <=> %(vector)s::vector::halfvec({{dimensions}})
            LIMIT %(compared)s
       ) AS near
      ORDER BY vector <=> %(vector)s::vector, position DESC

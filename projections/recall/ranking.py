@@ -3,7 +3,7 @@
 Both legs measure from 0 to 1 by nature: a share of what was asked, and a cosine.  So they are added
 as they are; ranks or deviations would make of a weak leg as much as of a strong one.  A chain has
 the best of its words and the best of its likeness, be they of two of its thoughts: that is the
-context of a thought (docs/decisions/0010).
+context of a thought (docs/decisions/0012).
 """
 
 from collections import defaultdict

@@ -8,12 +8,17 @@ from uuid import UUID
 
 import psycopg
 
+from projections.embeddings.questions import (
+    NotEmbedded,
+    QuestionEmbedder,
+    QuestionVector,
+)
 from projections.live import LiveConnections
 from projections.recall.answers import FoundMemories, RelatedChains, show_chains, show_memories
 from projections.recall.candidates import Candidate
 from projections.recall.filters import RecallFilter
 from projections.recall.likeness import EXACT_THOUGHTS_MAX, SETTINGS, Likeness
-from projections.recall.questions import NotEmbedded, Questions, QuestionVector
+from projections.recall.questions import Questions
 from projections.recall.ranking import Ranked, Strategy, rank_chains, rank_thoughts
 from projections.recall.standing import Standing
 from projections.recall.words import ENTRIES_MAX, Words
@@ -185,6 +190,11 @@ class Recall:
         trust = await Standing(self._connections.reader).of_chains(chain_ids)
         leading = [text for text in pool.candidates if text.chain_id in chain_ids]
         return rank_chains(leading, pool.how, trust)[:limit], trust
+
+
+def recall_over(connections: LiveConnections) -> Recall:
+    """Recall that has its questions embedded by the embedding process, wherever it runs."""
+    return Recall(connections, QuestionEmbedder(connections))
 
 
 def _not_built() -> dict[str, Any]:

@@ -33,7 +33,7 @@ def test_chains_that_are_what_the_log_says_are_equal(
 ):
     follower = follow(projector, projection)
     for number in range(CHAINS):
-        record_chain(writer, f"{number}", "because")
+        record_chain(writer, f"{number}", "because src/cache.py says so")
     catch_up(follower, limit=4)
     before = admin.execute(SELECT_SCHEMAS).fetchone()
 

@@ -12,10 +12,10 @@ from ledger.database import Role
 from ledger.header import Context
 from ledger.recorder import repository
 from projections.catalogue import ALL
+from projections.embeddings.questions import QuestionEmbedder
 from projections.live import LiveConnections
 from projections.recall import answers, words
 from projections.recall.filters import RecallFilter
-from projections.recall.questions import NoModel
 from projections.recall.search import Recall
 from projections.tokens import TEXT_CHARACTERS_MAX
 from projections.workers import catch_up_all
@@ -42,7 +42,7 @@ async def related(
     connections = LiveConnections(lambda: database.connector(Role.READER))
     try:
         wanted = RecallFilter(statuses=statuses, **(wanted or {}))
-        return await Recall(connections, NoModel(), **limits).related(
+        return await Recall(connections, QuestionEmbedder(connections), **limits).related(
             tenant, query, wanted, position=position
         )
     finally:
