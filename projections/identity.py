@@ -6,6 +6,11 @@ from uuid import UUID
 MEMORY_NAMESPACE = UUID("b7a9c2f4-0c57-5d0e-8f3c-3a1d8a6f7e21")
 
 
+def content_hash_of(text: str) -> bytes:
+    """What identical texts share: SHA-256 of the text as it is recorded."""
+    return hashlib.sha256(text.encode()).digest()
+
+
 def memory_id_of(thought_id: UUID) -> UUID:
     """The id of a thought's memory: ``uuid5(MEMORY_NAMESPACE, str(thought_id))``.
 

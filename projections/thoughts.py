@@ -1,6 +1,5 @@
 """The read model ``thoughts``: one row a chain, one row a thought, one row a memory."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -9,7 +8,7 @@ from uuid import UUID
 from ledger.events import ThoughtAbandoned, ThoughtBranched, ThoughtRecorded, ThoughtRevised
 from ledger.serialization import Recorded
 from projections.chains import ChainRows
-from projections.identity import memory_id_of
+from projections.identity import content_hash_of, memory_id_of
 from projections.memories import MemoryRows
 from projections.projection import Change, Copy, Statement
 from projections.text import shown, shown_or_none
@@ -137,7 +136,7 @@ class _ThoughtRows:
         header = recorded.header
         text, tenant = shown(event.text), shown(header.tenant)
         memory_id = memory_id_of(event.thought_id)
-        content_hash = hashlib.sha256(event.text.encode()).digest()
+        content_hash = content_hash_of(event.text)
         row = [
             None,
             event.thought_id,

@@ -19,5 +19,7 @@ class Candidate:
     is_exact: bool = False
     similarity: float | None = None
     dead_end: bool = False
+    # It is what was asked to the letter, where ``is_exact`` leaves case and white space out.
+    is_verbatim: bool = False
     # Of the thought, from 0 to 1; None where it is not known.
     trust: float | None = None

@@ -80,8 +80,16 @@ def chain_relevance(texts: Sequence[Candidate], how: Strategy) -> float:
 
 
 def best_of(texts: Sequence[Candidate], how: Strategy) -> Candidate:
-    """The text that stands for its chain; of equals a live one, then the latest."""
-    return max(texts, key=lambda text: (relevance(text, how), not text.dead_end, text.position))
+    """The text that stands for its chain; of equals the very text, a live one, the latest."""
+    return max(
+        texts,
+        key=lambda text: (
+            relevance(text, how),
+            text.is_verbatim,
+            not text.dead_end,
+            text.position,
+        ),
+    )
 
 
 def _fused(texts: Sequence[Candidate], how: Strategy) -> float:
@@ -116,5 +124,10 @@ def _ranked(best: Candidate, relevant: float, trust: float | None) -> Ranked:
 def _sorted(ranked: Iterable[Ranked]) -> list[Ranked]:
     return sorted(
         (row for row in ranked if row.score > 0),
-        key=lambda row: (-row.score, row.best.dead_end, -row.best.position),
+        key=lambda row: (
+            -row.score,
+            not row.best.is_verbatim,
+            row.best.dead_end,
+            -row.best.position,
+        ),
     )

@@ -152,7 +152,9 @@ class Recall:
             candidates, weights = _merged(said.texts, near), said.weights
             if likeness is not None:
                 await likeness.compare(candidates)
-        candidates = await standing.judged(candidates, keeps_archived=wanted.trust_min is not None)
+        candidates = await standing.judged(
+            candidates, query, keeps_archived=wanted.trust_min is not None
+        )
         return _Pool(candidates, weights, how, position, because)
 
     async def _position(self) -> int:

@@ -6,10 +6,13 @@ from uuid import UUID
 import psycopg
 
 from ledger.reader import Reader
+from projections.identity import content_hash_of
 from projections.recall.candidates import Candidate
 
-SELECT_DEAD_ENDS = """
-    SELECT id FROM live.thoughts WHERE id = ANY (%(thought_ids)s) AND abandoned
+SELECT_THOUGHTS = """
+    SELECT id, abandoned, content_hash = %(content_hash)s
+      FROM live.thoughts
+     WHERE id = ANY (%(thought_ids)s)
 """
 
 SELECT_TRUST = """
@@ -53,12 +56,17 @@ class Standing:
         return [thought_id for (thought_id,) in rows]
 
     async def judged(
-        self, candidates: Sequence[Candidate], *, keeps_archived: bool
+        self, candidates: Sequence[Candidate], query: str, *, keeps_archived: bool
     ) -> list[Candidate]:
         """The same with what is known of them, without those archived unless they are kept."""
         thought_ids = [text.thought_id for text in candidates if text.thought_id is not None]
-        asked = {"thought_ids": thought_ids}
-        dead_ends = {row[0] for row in await self._reader.fetch(SELECT_DEAD_ENDS, asked)}
+        asked = {"thought_ids": thought_ids, "content_hash": content_hash_of(query)}
+        thoughts = {
+            thought_id: (abandoned, is_verbatim)
+            for thought_id, abandoned, is_verbatim in await self._reader.fetch(
+                SELECT_THOUGHTS, asked
+            )
+        }
         try:
             rows = await self._reader.fetch(SELECT_TRUST, asked)
         except UNKNOWN:
@@ -67,7 +75,7 @@ class Standing:
         archived = {thought_id for thought_id, _, is_archived in rows if is_archived}
         for text in candidates:
             if text.thought_id is not None:
-                text.dead_end = text.thought_id in dead_ends
+                text.dead_end, text.is_verbatim = thoughts.get(text.thought_id, (False, False))
                 text.trust = scores.get(text.thought_id)
         return [text for text in candidates if keeps_archived or text.thought_id not in archived]
 

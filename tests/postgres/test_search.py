@@ -198,6 +198,15 @@ def test_the_exact_text_comes_first_whatever_else_is_said_more_often(writer, fou
     assert answer.chains[0].score == 1 > answer.chains[1].score
 
 
+def test_of_texts_alike_but_for_case_and_white_space_the_very_one_comes_first(writer, found):
+    texts = ["the cache  is cold", "The cache is cold", "the cache is\ncold"]
+    chains = [chain_of(text) for text in texts]
+    record(writer, *chains)
+
+    for text, chain in zip(texts, chains, strict=True):
+        assert ids(found(text))[0] == chain.id
+
+
 def test_any_stored_text_finds_a_chain_that_holds_it_first(writer, found):
     chance = random.Random(3)
     words = [f"w{number}" for number in range(40)]
