@@ -15,6 +15,11 @@ from projections.embeddings.errors import MODEL_SETTING
 from projections.embeddings.schema import ensure_schema
 from projections.embeddings.spaces import Space, list_spaces
 
+TITLES = (
+    *("space", "state", "model", "dimensions", "thoughts", "embedded", "position"),
+    "searched since",
+)
+
 Number = Annotated[
     int, typer.Argument(min=1, metavar="NUMBER", help="Which space; `list` lists them.")
 ]
@@ -52,16 +57,7 @@ def list_(
                 print_json(space)
         elif found:
             print_table(
-                (
-                    "space",
-                    "state",
-                    "model",
-                    "dimensions",
-                    "thoughts",
-                    "embedded",
-                    "position",
-                    "promoted",
-                ),
+                TITLES,
                 [_line(space) for space in found],
             )
         else:

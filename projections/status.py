@@ -19,6 +19,7 @@ from projections.generations import LEADER_LOCK_CLASS
 from projections.registry import registry_exists
 
 LAG_EVENTS_MAX = 100_000
+NOTHING = EmbeddingStatus()
 
 SELECT_GENERATIONS = """
     SELECT generation.name, generation.number, generation.state,
@@ -83,7 +84,7 @@ class Look:
 
     at: float
     generations: Sequence[GenerationStatus]
-    embeddings: EmbeddingStatus = EmbeddingStatus()
+    embeddings: EmbeddingStatus = NOTHING
 
 
 def look(connection: Connection[TupleRow]) -> Look:

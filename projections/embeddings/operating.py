@@ -21,6 +21,7 @@ from projections.embeddings.spaces import (
 
 LOCK_SECONDS_MAX = 5
 
+LIMIT_LOCKS = "SELECT set_config('lock_timeout', %(limit)s, true)"
 DELETE_SPACE = "DELETE FROM vectors.spaces WHERE number = %(number)s AND state <> 'live'"
 
 
@@ -46,10 +47,7 @@ def drop(connection: Connection[TupleRow], number: int) -> Space:
     """
     try:
         with connection.transaction():
-            limit = f"{LOCK_SECONDS_MAX}s"
-            connection.execute(
-                "SELECT set_config('lock_timeout', %(limit)s, true)", {"limit": limit}
-            )
+            connection.execute(LIMIT_LOCKS, {"limit": f"{LOCK_SECONDS_MAX}s"})
             connection.execute(LOCK_SPACES)
             space = find_space(connection, number)
             if space.state == "live":
@@ -63,8 +61,11 @@ def drop(connection: Connection[TupleRow], number: int) -> Space:
 
 
 def _earlier(connection: Connection[TupleRow]) -> Space:
-    kept = [space for space in list_spaces(connection) if space.promoted_at is not None]
-    kept = [space for space in kept if space.state == "kept"]
+    kept = [
+        (space.promoted_at, space)
+        for space in list_spaces(connection)
+        if space.state == "kept" and space.promoted_at is not None
+    ]
     if not kept:
         raise NoEarlierSpaceError
-    return max(kept, key=lambda space: (space.promoted_at is not None, space.promoted_at))
+    return max(kept, key=lambda each: each[0])[1]
