@@ -99,8 +99,10 @@ def ask(database, text):
 def ask_until_embedded(database, text):
     async def again():
         async with asking(database) as questions, asyncio.timeout(SECONDS_MAX):
-            while not isinstance(found := await questions.embed(text), QuestionVector):
-                # What it waits for says nothing when it comes.
+            # What it waits for says nothing when it comes.
+            while not isinstance(  # noqa: ASYNC110
+                found := await questions.embed(text), QuestionVector
+            ):
                 await asyncio.sleep(0.02)
             return found
 
