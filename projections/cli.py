@@ -12,7 +12,15 @@ from ledger.display import local_time, print_table, printing
 from ledger.logs import configure, teller
 from ledger.options import DatabaseUrl, DataDir, Json, LogFormatOption, opened, settings_of
 from ledger.settings import LogFormat
-from projections import cli_embed, cli_generations, cli_parked, cli_rebuild, cli_status, queries
+from projections import (
+    cli_embed,
+    cli_generations,
+    cli_parked,
+    cli_rebuild,
+    cli_status,
+    cli_vectors,
+    queries,
+)
 from projections.catalogue import ALL
 from projections.cli_doctor import doctor
 from projections.cli_words import print_json, say
@@ -27,6 +35,7 @@ cli_generations.register(app)
 cli_status.register(app)
 cli_parked.register(app)
 cli_embed.register(app)
+cli_vectors.register(app)
 
 
 def register(command_line: typer.Typer) -> None:

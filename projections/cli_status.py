@@ -3,8 +3,9 @@
 import math
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 
@@ -15,10 +16,11 @@ from psycopg.rows import TupleRow
 from rich.console import Console
 
 from ledger.database import Connector, DatabaseUnavailableError, Role
-from ledger.display import local_time, print_table, printing
+from ledger.display import local_time, print_table, printable, printing
 from ledger.errors import reason_of
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
 from projections.cli_words import print_json, say
+from projections.embeddings.status import NOT_BEGUN, sentence
 from projections.status import GenerationStatus, Look, look, with_rates
 
 # Between the two looks that tell how fast those behind come on.
@@ -76,18 +78,22 @@ def status(
             _show(_once(connection), as_json=as_json)
 
 
-def _once(connection: Connection[TupleRow]) -> list[GenerationStatus]:
+def _once(connection: Connection[TupleRow]) -> Look:
     first = look(connection)
     if not any(row.lag_events for row in first.generations):
-        return list(first.generations)
+        return first
     time.sleep(RATE_SECONDS)
-    return with_rates(first, look(connection))
+    return _rated(first, look(connection))
 
 
-def _watch(connector: Connector, seconds: float) -> Iterator[list[GenerationStatus]]:
+def _rated(before: Look, after: Look) -> Look:
+    return replace(after, generations=with_rates(before, after))
+
+
+def _watch(connector: Connector, seconds: float) -> Iterator[Look]:
     before = None
     for after in _looks(connector, seconds):
-        yield with_rates(before or after, after)
+        yield _rated(before or after, after)
         before = after
 
 
@@ -116,18 +122,20 @@ def _connect_again(connector: Connector) -> Connection[TupleRow]:
             return connector.connect()
 
 
-def _show(found: Sequence[GenerationStatus], *, as_json: bool, again: bool = False) -> None:
+def _show(found: Look, *, as_json: bool, again: bool = False) -> None:
     if as_json:
-        for row in found:
+        for row in found.generations:
             print_json(row)
+        if found.embeddings.state != NOT_BEGUN:
+            print_json(found.embeddings)
         return
     if again and sys.stdout.isatty():
         Console().clear()
     elif again:
         print(f"\n{local_time(datetime.now().astimezone())}")
-    if found:
-        print_table((*TITLES, "position", "head"), [_line(row) for row in found])
-        sys.stdout.flush()
+    if found.generations:
+        print_table((*TITLES, "position", "head"), [_line(row) for row in found.generations])
+        print(f"embeddings: {printable(sentence(found.embeddings))}", flush=True)
         return
     print(
         "no read model has been built; a worker does it "

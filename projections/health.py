@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from ledger.health import Check, Look, Seen, failed, ok, warning
 from projections import status
 from projections.catalogue import ALL
+from projections.embeddings import status as embedding
+from projections.embeddings.errors import MODEL_SETTING
+from projections.embeddings.lead import FAILED, NOT_INSTALLED
+from projections.embeddings.status import sentence
 from projections.status import LAG_EVENTS_MAX, GenerationStatus
 
 LAG_SECONDS_MAX = 10.0
@@ -114,6 +118,21 @@ def _parked(look: Look) -> Iterator[Seen]:
         yield ok("no chain is parked")
 
 
+def _embeddings(look: Look) -> Iterator[Seen]:
+    status = embedding.look(look.connection)
+    fact = f"embedding is {sentence(status)}"
+    if status.state == FAILED:
+        yield warning(fact, "see to the reason; it is tried again by itself, and search has words")
+    elif status.state == NOT_INSTALLED:
+        yield warning(fact, f"install it, or set {MODEL_SETTING} to off to do without")
+    elif status.left_out:
+        yield warning(
+            fact, "`SELECT * FROM vectors.left_out` says why; each start of it tries them once more"
+        )
+    else:
+        yield ok(fact)
+
+
 def _live(look: Look) -> list[GenerationStatus]:
     return [row for row in status.look(look.connection).generations if row.state == "live"]
 
@@ -123,4 +142,5 @@ CHECKS = (
     Check("versions", _versions),
     Check("generations", _others),
     Check("parked", _parked),
+    Check("embeddings", _embeddings),
 )

@@ -12,6 +12,12 @@ from psycopg.rows import TupleRow
 from ledger.database import Connector
 from ledger.limits import recordable_name
 from ledger.reader import Reader
+from projections.embeddings.status import (
+    PARAMETERS,
+    SELECT_STATUS,
+    EmbeddingStatus,
+    status_of,
+)
 from projections.entities import Entities
 from projections.live import LiveConnections
 from projections.status import SELECT_LAG
@@ -210,6 +216,14 @@ class ChainLists:
         Raises DatabaseUnavailableError.
         """
         return {name: await self._lag(query) for name, query in SELECT_POSITION.items()}
+
+    async def embeddings(self) -> EmbeddingStatus:
+        """How the embedding side is.
+
+        Raises DatabaseUnavailableError.
+        """
+        rows = await _fetch(self.connections.reader, SELECT_STATUS, PARAMETERS)
+        return status_of(rows[0]) if rows else EmbeddingStatus()
 
     async def close(self) -> None:
         """Let the connections go."""

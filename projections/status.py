@@ -13,10 +13,13 @@ from psycopg.sql import SQL, Identifier
 
 from ledger.database import Connector
 from ledger.log import head
+from projections.embeddings import status as embeddings
+from projections.embeddings.status import EmbeddingStatus
 from projections.generations import LEADER_LOCK_CLASS
 from projections.registry import registry_exists
 
 LAG_EVENTS_MAX = 100_000
+NOTHING = EmbeddingStatus()
 
 SELECT_GENERATIONS = """
     SELECT generation.name, generation.number, generation.state,
@@ -77,23 +80,24 @@ class GenerationStatus:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Every generation that is there at a moment, by ``time.monotonic()``."""
+    """Every generation that is there at a moment, by ``time.monotonic()``, and the embeddings."""
 
     at: float
     generations: Sequence[GenerationStatus]
+    embeddings: EmbeddingStatus = NOTHING
 
 
 def look(connection: Connection[TupleRow]) -> Look:
     """Every generation that is there; none as long as no worker has built one."""
     if not registry_exists(connection):
-        return Look(time.monotonic(), [])
+        return Look(time.monotonic(), [], embeddings.look(connection))
     found = connection.execute(SELECT_GENERATIONS, {"lock_class": LEADER_LOCK_CLASS}).fetchall()
     statuses: list[GenerationStatus] = []
     for row in found:
         # It may be retired just now.
         with suppress(psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
             statuses.append(_status(connection, row))
-    return Look(time.monotonic(), statuses)
+    return Look(time.monotonic(), statuses, embeddings.look(connection))
 
 
 def look_by(connector: Connector) -> Look:

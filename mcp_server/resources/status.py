@@ -11,6 +11,7 @@ from ledger.application import Ledger
 from ledger.header import Context
 from mcp_server.resources.resource import STATUS_URI, LedgerResource
 from mcp_server.version import NAME, package_version
+from projections.embeddings.status import EmbeddingStatus
 from projections.lists import ChainLists, Lag
 
 
@@ -39,6 +40,7 @@ class LedgerStatus(LedgerResource):
             "position": position,
             "chains": None if counts is None else _by_status(counts),
             "stale": any(lag.events for lag in lags.values()),
+            "embeddings": _embeddings(await self._lists.embeddings()),
             "read_models": {name: _read_model(lag) for name, lag in lags.items()},
         }
         return orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n"
@@ -46,6 +48,18 @@ class LedgerStatus(LedgerResource):
 
 def _by_status(counts: Mapping[str, int]) -> dict[str, int]:
     return {status.value: counts.get(status, 0) for status in Status}
+
+
+def _embeddings(status: EmbeddingStatus) -> dict[str, Any]:
+    return {
+        "state": status.state,
+        "reason": status.reason,
+        "model": status.model,
+        "space": status.space,
+        "behind": status.behind,
+        "embedded": status.embedded,
+        "left_out": status.left_out,
+    }
 
 
 def _read_model(lag: Lag) -> dict[str, Any]:

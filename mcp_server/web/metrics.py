@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from projections.embeddings.status import EmbeddingStatus
 from projections.status import GenerationStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -36,9 +37,16 @@ class Metrics:
         appends: int | None,
         position: int | None,
         generations: Sequence[GenerationStatus] = (),
+        embeddings: EmbeddingStatus | None = None,
     ) -> str:
         """Everything, and what is known of the log; None when the database does not answer."""
-        return "".join((*self._families(appends, position), *_read_models(generations)))
+        return "".join(
+            (
+                *self._families(appends, position),
+                *_read_models(generations),
+                *(_embeddings(embeddings) if embeddings else ()),
+            )
+        )
 
     def _families(self, appends: int | None, position: int | None) -> Iterator[str]:
         yield _family("up", "gauge", "Whether this server runs.", [({}, 1)])
@@ -95,6 +103,23 @@ def _read_models(generations: Sequence[GenerationStatus]) -> Iterator[str]:
     yield family("lag_seconds", "The age of the oldest of them.", lambda row: row.lag_seconds)
     yield family("parked_chains", "Chains it had to leave out.", lambda row: row.parked)
     yield family("led", "Whether a worker keeps it up.", lambda row: row.leader_pid is not None)
+
+
+def _embeddings(status: EmbeddingStatus) -> Iterator[str]:
+    def family(name: str, kind: str, text: str, value: float) -> str:
+        return _family(f"embeddings_{name}", kind, text, [({}, value)])
+
+    yield _family(
+        "embeddings_state",
+        "gauge",
+        "How embedding is, and with which model.",
+        [({"state": status.state, "model": status.model or ""}, 1)],
+    )
+    yield family("behind", "gauge", "Thoughts without a vector yet.", status.behind)
+    yield family("thoughts", "gauge", "Vectors of the space that is searched.", status.thoughts)
+    yield family("embedded", "gauge", "Texts embedded for them.", status.embedded)
+    yield family("left_out", "gauge", "Thoughts that got no vector.", status.left_out)
+    yield family("texts_per_second", "gauge", "How fast, of late.", status.rate or 0.0)
 
 
 def _labels(row: GenerationStatus) -> Mapping[str, str]:

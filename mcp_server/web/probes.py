@@ -84,7 +84,12 @@ class Probes:
         except (TimeoutError, LedgerError, DriverError):
             position = appends = look = None
         generations = look.generations if look else ()
-        text = self._metrics.render(appends=appends, position=position, generations=generations)
+        text = self._metrics.render(
+            appends=appends,
+            position=position,
+            generations=generations,
+            embeddings=look.embeddings if look else None,
+        )
         return Response(text, headers={"Content-Type": CONTENT_TYPE})
 
     async def _ask_position(self) -> int:

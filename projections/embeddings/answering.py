@@ -15,7 +15,7 @@ ANSWERED_CHANNEL = "vectors_answers"
 
 QUESTIONS_MAX = 8
 # Who asked has left by then.
-ASKED_SECONDS_MAX = 2.0
+ASKED_SECONDS_MAX = 1.0
 
 SELECT_QUESTIONS = """
     SELECT id, text

@@ -17,7 +17,7 @@ from ledger.serialization import Recorded, decode
 from projections.embeddings.batches import cut
 from projections.embeddings.errors import SpaceMovedError
 from projections.embeddings.model import Vector, as_text, can_be_embedded, is_usable
-from projections.embeddings.spaces import Space, table_of
+from projections.embeddings.spaces import Space, set_back, table_of
 from projections.tables import UNREADABLE, described
 from projections.text import shown
 
@@ -229,8 +229,11 @@ class Page:
 
 
 def read_page(connection: Connection[TupleRow], space: Space) -> Page | None:
-    """What follows the space's position in the log; None at its end."""
+    """What follows the space's position in the log; None at its end.  Raises SpaceMovedError."""
     head = log.head(connection)
+    if space.position > head:
+        set_back(connection, space, head)
+        raise SpaceMovedError(space.number)
     rows = log.read_stored(connection, after=space.position, limit=PAGE_EVENTS_MAX)
     if not rows:
         return None

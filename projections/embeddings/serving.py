@@ -67,7 +67,6 @@ class Serving:
         assert self._choice.source is not None
         self._connection.execute(log.LISTEN_TO_APPENDS)
         self._connection.execute(f"LISTEN {answering.ASKED_CHANNEL}")
-        lead.say_state(self._connection, lead.LOADING)
         self._model = self._models.get(self._choice.source, self._beat)
         check_dimensions(self._model, self._choice.dimensions)
         space = space_for(self._connection, self._model.identity, self._model.source)

@@ -59,6 +59,13 @@ UPDATE_PROMOTED = """
      WHERE number = %(number)s
 """
 
+DELETE_BEYOND = "DELETE FROM vectors.{table} WHERE position > %(head)s"
+UPDATE_SET_BACK = """
+    UPDATE vectors.spaces
+       SET position = %(head)s, updated_at = clock_timestamp()
+     WHERE number = %(number)s AND position > %(head)s
+"""
+
 CREATE_NEIGHBOURS = """
     CREATE INDEX IF NOT EXISTS {index} ON vectors.{table}
      USING hnsw ((vector::halfvec({dimensions})) halfvec_cosine_ops)
@@ -144,6 +151,19 @@ def promote(connection: Connection[TupleRow], number: int, *, withdrawn: bool = 
             return
         connection.execute(UPDATE_REPLACED, {"withdrawn": withdrawn})
         connection.execute(UPDATE_PROMOTED, {"number": number})
+
+
+def set_back(connection: Connection[TupleRow], space: Space, head: int) -> None:
+    """Forget what the log has no more: it was restored from an older backup.
+
+    What it says at the positions beyond *head* from now on are other thoughts.
+    """
+    with connection.transaction():
+        connection.execute(LOCK_SPACES)
+        connection.execute(
+            SQL(DELETE_BEYOND).format(table=Identifier(table_of(space.number))), {"head": head}
+        )
+        connection.execute(UPDATE_SET_BACK, {"number": space.number, "head": head})
 
 
 def index_neighbours(connection: Connection[TupleRow], space: Space) -> None:

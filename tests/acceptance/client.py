@@ -282,7 +282,10 @@ def thought(text="t", number=1, total=3, more=True, **others):
 
 
 def clean_environment(extra=None):
-    """This process's environment without settings of a ledger that the developer may use."""
+    """This process's environment without settings of a ledger that the developer may use.
+
+    Nothing is embedded but where a test says so: a model takes seconds and hundreds of megabytes.
+    """
     kept = {k: v for k, v in os.environ.items() if not k.startswith("THOUGHT_LEDGER_")}
     kept.pop("DISABLE_THOUGHT_LOGGING", None)
-    return {**kept, **(extra or {})}
+    return {**kept, "THOUGHT_LEDGER_EMBEDDING_MODEL": "off", **(extra or {})}

@@ -104,6 +104,7 @@ def projected_position(data_dir):
         rows = rows[0]
     elif len(rows) == 1 and "projections" in rows[0]:
         rows = rows[0]["projections"]
+    rows = [row for row in rows if row["name"] in READ_MODELS]
     if {row["name"] for row in rows} < READ_MODELS:
         return -1
     return min(row["position"] for row in rows)
