@@ -21,7 +21,7 @@ from projections.recall.likeness import EXACT_THOUGHTS_MAX, SETTINGS, Likeness
 from projections.recall.questions import Questions
 from projections.recall.ranking import Ranked, Strategy, rank_chains, rank_thoughts
 from projections.recall.standing import Standing
-from projections.recall.words import ENTRIES_MAX, Words
+from projections.recall.words import ENTRIES_MAX, Said, Words
 from projections.terms import Terms
 from projections.thoughts import Thoughts
 
@@ -133,29 +133,26 @@ class Recall:
         position, vector = await asyncio.gather(self._position(), self._embed(query, strategy))
         standing = Standing(reader)
         trusted = await standing.trusted(tenant, wanted.trust_min)
-        how, because = strategy, None
-        likeness, near = None, []
+        how, because, likeness, near = Strategy.TEXT, None, None, list[Candidate]()
         if isinstance(vector, NotEmbedded):
-            how, because = Strategy.TEXT, vector.reason
+            because = vector.reason
         elif vector is not None:
             likeness = Likeness(reader, vector, self._exact_thoughts_max)
             near = await self._nearest(likeness, tenant, wanted, trusted, by_chain=by_chain)
             how = _tier(near) if strategy is Strategy.TIERED else strategy
-        if how is Strategy.VECTOR:
-            candidates, weights = near, dict[str, float]()
-        else:
+        said = Said([], {})
+        if how is not Strategy.VECTOR:
             words = Words(reader, self._entries_max)
             also = [candidate.position for candidate in near]
             said = await words.find(
                 tenant, query, wanted, position=position, also=also, trusted=trusted
             )
-            candidates, weights = _merged(said.texts, near), said.weights
-            if likeness is not None:
-                await likeness.compare(candidates)
-        candidates = await standing.judged(
-            candidates, query, keeps_archived=wanted.trust_min is not None
-        )
-        return _Pool(candidates, weights, how, position, because)
+        found = _merged(said.texts, near)
+        if likeness is not None and how is Strategy.HYBRID:
+            await likeness.compare(found)
+        keeps_archived = wanted.trust_min is not None
+        candidates = await standing.judged(found, query, keeps_archived=keeps_archived)
+        return _Pool(candidates, said.weights, how, position, because)
 
     async def _position(self) -> int:
         settings = {"names": list(SETTINGS), "values": list(SETTINGS.values())}
