@@ -23,7 +23,7 @@ from projections.text import shown
 
 # What a kill may cost is the work on one page; a batch of texts alike in length needs several
 # times as many to choose from.  Measured: docs/operations-embeddings.md.
-PAGE_EVENTS_MAX = 256
+PAGE_EVENTS_MAX = 512
 # An embedding process tries so many thoughts again that an earlier one left out.
 LEFT_OUT_TRIED_MAX = 1_000
 
