@@ -15,6 +15,8 @@ from projections.trust.explaining import explain
 from projections.trust.policy import mean
 from projections.trust.projection import Trust
 from projections.trust.reads import SELECT_CHAINS
+from tests import trust_by_hand as by_hand
+from tests.acceptance.product import read_log
 from tests.postgres.histories import Histories, steps
 from tests.postgres.projecting import catch_up, follow, record, record_chain, thought
 
@@ -85,6 +87,45 @@ def test_scores_are_those_of_the_policy_at_any_time(writer, admin, follower, his
         }
         found = admin.execute(SELECT_SCORES, {"at": at}).fetchall()
         assert {thought_id: score for thought_id, _, score in found} == expected
+
+
+@settings(
+    max_examples=10,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(history=st.lists(steps(), min_size=8, max_size=30), day=st.floats(0, 2_000))
+def test_scores_are_those_of_a_fold_by_hand_at_the_end_and_at_any_time_before(
+    writer, admin, follower, history, day
+):
+    histories = Histories(writer)
+    histories.play(history)
+    catch_up(follower)
+    at = histories.now + timedelta(days=day)
+    chains = {chain.id for chain in histories.chains.values()}
+    events = by_hand.by_chain(read_log(admin))
+
+    found = {
+        str(thought_id): score
+        for thought_id, chain_id, score in admin.execute(SELECT_SCORES, {"at": at})
+        if chain_id in chains
+    }
+    expected = [by_hand.scores(events[str(chain_id)], at) for chain_id in chains]
+    assert found == {id_: score for scores, _ in expected for id_, score in scores.items()}
+
+    recorded = read(writer, after=0, limit=10_000)
+    for chain_id in chains:
+        for event in events[str(chain_id)][::3]:
+            then = by_hand.moment(event)
+            known = [
+                one
+                for one in recorded
+                if one.event.originator_id == chain_id and one.event.timestamp <= then
+            ]
+            trust = explain(chain_id, known, then)
+            scores, score = by_hand.scores(events[str(chain_id)], then)
+            assert {str(one.thought_id): one.score for one in trust.thoughts} == scores
+            assert trust.score == score
 
 
 def test_the_live_views_are_of_now(writer, projector, reader):
