@@ -42,7 +42,8 @@ READY_SECONDS_MAX = 60.0
 WORDS = (
     "the a so that we then because index table migration step problem answer total cost each half "
     "number first check wrong right instead branch value left more than two three twelve sum so "
-    "far suppose column query lock writer reader therefore contradiction remains option safer slower"
+    "far suppose column query lock writer reader therefore contradiction remains option safer "
+    "slower"
 )
 
 
