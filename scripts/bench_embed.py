@@ -41,8 +41,8 @@ BATCHES = (4, 8, 16, 32)
 READY_SECONDS_MAX = 60.0
 WORDS = (
     "the a so that we then because index table migration step problem answer total cost each half "
-    "number first check wrong right instead branch value left more than two three twelve sum so far "
-    "suppose column query lock writer reader therefore contradiction remains option safer slower"
+    "number first check wrong right instead branch value left more than two three twelve sum so "
+    "far suppose column query lock writer reader therefore contradiction remains option safer slower"
 )
 
 
