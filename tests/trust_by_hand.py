@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from datetime import datetime, timedelta
+from functools import cache
 
 THOUGHTS = {"thought.added", "thought.revised", "thought.branched"}
 HALF_LIFE = timedelta(days=90)
@@ -24,43 +25,52 @@ def scores(events, at):
     """
     known = [event for event in events if moment(event) <= at]
     pauses = pauses_of(known, at)
+    telling = [event for event in known if may_tell(event)]
+    by_id = {one.payload["thought_id"]: one.payload for one in known if one.topic in THOUGHTS}
     found, live = {}, []
     for thought in known:
         if thought.topic not in THOUGHTS:
             continue
         thought_id = thought.payload["thought_id"]
         value, clock = 500_000, moment(thought)
-        for event in known:
-            if event.position > thought.position and (delta := told(event, thought, known)):
+        path = path_of(thought, by_id)
+        for event in telling:
+            if event.position > thought.position and (delta := told(event, path, known)):
                 value = decay(value, clock, moment(event), pauses)
                 value = max(0, min(1_000_000, value + delta))
                 clock = moment(event)
         found[thought_id] = decay(value, clock, at, pauses)
-        if not is_superseded(thought_id, known) and not is_dead(thought, known):
+        is_dead = any(gives_up(event, path) for event in telling)
+        if not is_superseded(thought_id, telling) and not is_dead:
             live.append(found[thought_id])
     return found, math.floor(sum(live) / len(live) + 0.5) if live else None
 
 
-def told(event, thought, known):
+def may_tell(event):
+    return event.topic not in THOUGHTS or event.payload["revises_thought_id"]
+
+
+def told(event, path, known):
     """What an event says for or against a thought that was there before it."""
-    said, thought_id = event.payload, thought.payload["thought_id"]
-    before = [one for one in known if one.position < event.position]
+    said, thought_id = event.payload, path[0]["thought_id"]
     match event.topic:
         case "chain.completed":
-            return 0 if any(one.topic == "chain.completed" for one in before) else 50_000
+            first = next(one for one in known if one.topic == "chain.completed")
+            return 50_000 if event is first else 0
         case "chain.abandoned":
             return -20_000
         case "feedback.given":
-            return judged(event, thought_id, before)
+            return judged(event, thought_id, known)
         case "thought.abandoned" | "branch.closed":
-            return -20_000 if is_under(event, thought, before) else 0
+            return -20_000 if gives_up(event, path) else 0
         case _ if event.topic in THOUGHTS and said["revises_thought_id"] == thought_id:
             return -50_000
     return 0
 
 
-def judged(event, thought_id, before):
+def judged(event, thought_id, known):
     said = event.payload
+    before = [one for one in known if one.position < event.position]
     thoughts = [one.payload for one in before if one.topic in THOUGHTS]
     if said["signal"] == "user_confirmed" and said["scope"] == "chain":
         earlier = [one.payload for one in before if one.topic == "feedback.given"]
@@ -78,31 +88,22 @@ def judged(event, thought_id, before):
     return delta if thought_id == (said["thought_id"] or meant) else 0
 
 
-def is_under(event, thought, known):
-    """Whether an event gave up the thought, or one that it hangs under."""
+def path_of(thought, by_id):
+    """The thought and all it hangs under, up to the root."""
+    path = [thought.payload]
+    while (above := by_id.get(path[-1]["parent_thought_id"])) is not None:
+        path.append(above)
+    return path
+
+
+def gives_up(event, path):
+    """Whether an event gave up a thought of this path, or its branch."""
     said = event.payload
-    if event.topic == "branch.closed" and said["outcome"] != "abandoned":
-        return False
-    by_id = {one.payload["thought_id"]: one.payload for one in known if one.topic in THOUGHTS}
-    above = thought.payload
-    while above is not None:
-        given_up = (
-            above["thought_id"] == said["thought_id"]
-            if event.topic == "thought.abandoned"
-            else above["branch_id"] == said["branch_id"]
-        )
-        if given_up:
-            return True
-        above = by_id.get(above["parent_thought_id"])
+    if event.topic == "thought.abandoned":
+        return any(one["thought_id"] == said["thought_id"] for one in path)
+    if event.topic == "branch.closed" and said["outcome"] == "abandoned":
+        return any(one["branch_id"] == said["branch_id"] for one in path)
     return False
-
-
-def is_dead(thought, known):
-    return any(
-        is_under(event, thought, known)
-        for event in known
-        if event.topic in ("thought.abandoned", "branch.closed")
-    )
 
 
 def is_superseded(thought_id, known):
@@ -135,4 +136,7 @@ def decay(value, since, until, pauses):
 
 
 def moment(event):
-    return datetime.fromisoformat(event.header["recorded_at"])
+    return read_moment(event.header["recorded_at"])
+
+
+read_moment = cache(datetime.fromisoformat)
