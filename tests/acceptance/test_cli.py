@@ -29,6 +29,8 @@ COMMANDS = [
     ["resume"],
     ["complete"],
     ["abandon"],
+    ["feedback"],
+    ["trust"],
     ["import"],
     ["migrate"],
     ["backup"],
@@ -151,6 +153,35 @@ def test_status_of_the_projections_tells_position_and_lag(chain, shared_data_dir
     assert all(row["position"] == row["head"] > 0 for row in status)
 
 
+def test_trust_is_shown_with_what_it_rests_on_and_as_it_was(shared_data_dir):
+    with Server(shared_data_dir, "--no-worker") as server:
+        chain_id = server.think("one", more=False)["chain_id"]
+    said = run_well(
+        *("feedback", chain_id, "--corrected", "--note", "off by one", "--json"),
+        data_dir=shared_data_dir,
+    )
+    position = json.loads(said)["position"]
+
+    told = run_well("trust", chain_id, "--json", data_dir=shared_data_dir)
+    chain, thought = map(json.loads, told.splitlines())
+    before = run_well(
+        *("trust", chain_id, "--as-of", str(position - 1), "--json"), data_dir=shared_data_dir
+    )
+    for_people = run_well("trust", chain_id, "--thought", "1", data_dir=shared_data_dir)
+    early = run("trust", chain_id, "--at", "2001-01-01", data_dir=shared_data_dir)
+
+    assert (chain["score"], chain["level"]) == (0.4, "medium")
+    assert [(each["signal"], each["after"]) for each in thought["evidence"]] == [
+        ("agent_used", 0.55),
+        ("user_corrected", 0.4),
+    ]
+    assert thought["evidence"][-1]["position"] == position
+    assert json.loads(before.splitlines()[0])["score"] == 0.55
+    assert "feedback.given (user_corrected)" in for_people
+    assert (early.returncode, early.stdout) == (3, "")
+    assert is_one_clear_sentence(early.stderr)
+
+
 def test_migrating_twice_is_as_good_as_once(data_dir):
     run_well("migrate", data_dir=data_dir)
     run_well("migrate", data_dir=data_dir)
@@ -193,7 +224,7 @@ def test_bad_arguments_end_with_2_and_no_traceback(shared_data_dir, arguments):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", ["replay", "pause", "resume", "complete", "abandon"])
+@pytest.mark.parametrize("command", ["replay", "pause", "resume", "complete", "abandon", "trust"])
 @pytest.mark.parametrize(
     "chain_id", [A_CHAIN, "not-a-uuid", ""], ids=["unknown", "malformed", "empty"]
 )
