@@ -18,7 +18,9 @@ from ledger.application import Ledger
 from ledger.commands import Receipt
 from ledger.database import Database, Role
 from ledger.display import local_time, printable, printing
+from ledger.events import Judgement, Scope
 from ledger.imports import Imported, check_traces, import_traces
+from ledger.judging import Feedback, judge
 from ledger.limits import recordable
 from ledger.options import Chain, DatabaseUrl, DataDir, Json, opened, operator, settings_of
 from ledger.serialization import Recorded
@@ -29,7 +31,7 @@ _T = TypeVar("_T")
 
 def register(app: typer.Typer) -> None:
     """Add this module's commands to the command line."""
-    for command in (replay, pause, resume, complete, abandon, migrate):
+    for command in (replay, pause, resume, complete, abandon, feedback, migrate):
         app.command()(command)
     app.command("import")(import_file)
 
@@ -97,6 +99,61 @@ def abandon(
 ) -> None:
     """Give a chain up; it is kept for ever."""
     _move(chain, Ledger.abandon, reason, data_dir, database_url)
+
+
+def feedback(
+    chain: Chain,
+    confirmed: Annotated[
+        bool,
+        typer.Option("--confirmed/--corrected", help="Whether it was right.", show_default=False),
+    ],
+    thought: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="NUMBER",
+            help="The thought it is about.  Default: the last one, or when corrected the chain's "
+            "conclusion.",
+            show_default=False,
+        ),
+    ] = None,
+    whole_chain: Annotated[
+        bool, typer.Option("--whole-chain", help="Confirm every thought, once for each source.")
+    ] = False,
+    source: Annotated[
+        str | None, typer.Option(help="Who judged.  Default: you.", show_default=False)
+    ] = None,
+    note: Annotated[
+        str | None, typer.Option(help="What was right or wrong.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+    data_dir: DataDir = None,
+    database_url: DatabaseUrl = None,
+) -> None:
+    """Say whether a chain's outcome was right, whatever its status.
+
+    What that does to its score, `trust` shows.
+    """
+    settings = settings_of(data_dir, database_url)
+    said = Feedback(
+        judgement=Judgement.CONFIRMED if confirmed else Judgement.CORRECTED,
+        reference=thought,
+        scope=Scope.CHAIN if whole_chain else None,
+        source=source and recordable(source),
+        note=note and recordable(note),
+    )
+
+    async def run(ledger: Ledger) -> Receipt:
+        return await judge(ledger, operator(settings), chain, said)
+
+    with opened(settings) as database:
+        receipt = asyncio.run(_with_ledger(database, run))
+    if as_json:
+        facts = {"chain_id": chain, "signal": said.judgement, "position": receipt.position}
+        print(orjson.dumps(facts).decode())
+    else:
+        word = "confirmed" if confirmed else "corrected"
+        print(f"{chain}: {word}; `thought-ledger trust {chain}` shows what that does")
 
 
 def import_file(

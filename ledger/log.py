@@ -60,6 +60,14 @@ SELECT_HISTORY = """
      LIMIT %(limit)s
 """
 
+SELECT_LAST = """
+    SELECT notification_id, originator_id, originator_version, topic, state
+      FROM ledger.events
+     WHERE notification_id <= %(to)s
+     ORDER BY notification_id DESC
+     LIMIT 1
+"""
+
 SELECT_HEAD = "SELECT coalesce(max(notification_id), 0) FROM ledger.events"
 
 # Of what ``ledger.append`` notifies.
@@ -112,6 +120,13 @@ def stream_pages(
     ):
         yield rows
         after_version = rows[-1][1].originator_version
+
+
+def last_stored(connection: Connection[TupleRow], to: int) -> tuple[int, StoredEvent] | None:
+    """The last event up to a position, whatever its stream; None when there is none."""
+    with connection.cursor(binary=True) as cursor:
+        row = cursor.execute(SELECT_LAST, {"to": to}).fetchone()
+    return None if row is None else (row[0], StoredEvent(*row[1:]))
 
 
 def read(connection: Connection[TupleRow], *, after: int, limit: int) -> list[Recorded]:

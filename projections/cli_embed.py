@@ -17,7 +17,7 @@ from projections.embeddings.loading import load
 from projections.stopping import Stop, stop_process
 
 # It takes what nobody else needs of the machine.
-NICE = 15
+NICE = 19
 NO = 3
 
 

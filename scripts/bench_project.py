@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -77,14 +77,20 @@ def _print_rates(database: Database, *, mixed: bool) -> None:
 
 def fill(writer: Connection[TupleRow], *, mixed: bool) -> None:
     """Write BACKLOG_EVENTS events straight into the log."""
+    copy_events(writer, islice(_events(mixed=mixed), BACKLOG_EVENTS), Context(actor="bench"))
+
+
+def copy_events(
+    writer: Connection[TupleRow], events: Iterable[ChainEvent], context: Context
+) -> None:
+    """Write events straight into the log."""
     statement = """
         COPY ledger.events (
             originator_id, originator_version, topic, state, recorded_at, actor
         ) FROM STDIN
     """
-    context = Context(actor="bench", client="bench")
     with writer.cursor() as cursor, cursor.copy(statement) as copy:
-        for event in islice(_events(mixed=mixed), BACKLOG_EVENTS):
+        for event in events:
             stored = store(event, context)
             copy.write_row(
                 (

@@ -12,15 +12,14 @@ from contextlib import closing
 from statistics import fmean, median
 from uuid import UUID, uuid4
 
-from bench_project import new_thought
+from bench_project import copy_events, new_thought
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from ledger.aggregate import ThoughtChain
 from ledger.database import Database, Role
-from ledger.events import ThoughtRecorded
+from ledger.events import ChainEvent, ThoughtRecorded
 from ledger.header import Context
-from ledger.serialization import store
 from projections.catalogue import ALL
 from projections.embeddings.model import Identity
 from projections.embeddings.questions import QuestionVector
@@ -115,32 +114,17 @@ def _record(database: Database, vectors: Sequence[Vector]) -> None:
 def _thoughts(
     writer: Connection[TupleRow], sizes: dict[str, int]
 ) -> Iterator[tuple[str, UUID, UUID]]:
-    statement = """
-        COPY ledger.events (
-            originator_id, originator_version, topic, state, recorded_at, actor
-        ) FROM STDIN
-    """
-    with writer.cursor() as cursor, cursor.copy(statement) as copy:
-        for tenant, size in sizes.items():
-            context = Context(actor="bench", tenant=tenant)
-            for first in range(0, size, THOUGHTS_A_CHAIN):
-                chain = ThoughtChain.start(uuid4(), title="")
-                for number in range(1, min(THOUGHTS_A_CHAIN, size - first) + 1):
-                    chain.add_thought(uuid4(), new_thought(number))
-                for event in chain.collect():
-                    stored = store(event, context)
-                    copy.write_row(
-                        (
-                            stored.originator_id,
-                            stored.originator_version,
-                            stored.topic,
-                            stored.state,
-                            event.timestamp,
-                            context.actor,
-                        )
-                    )
-                    if isinstance(event, ThoughtRecorded):
-                        yield tenant, event.originator_id, event.thought_id
+    for tenant, size in sizes.items():
+        events: list[ChainEvent] = []
+        for first in range(0, size, THOUGHTS_A_CHAIN):
+            chain = ThoughtChain.start(uuid4(), title="")
+            for number in range(1, min(THOUGHTS_A_CHAIN, size - first) + 1):
+                chain.add_thought(uuid4(), new_thought(number))
+            events += chain.collect()
+        copy_events(writer, events, Context(actor="bench", tenant=tenant))
+        for event in events:
+            if isinstance(event, ThoughtRecorded):
+                yield tenant, event.originator_id, event.thought_id
 
 
 async def _print_all(database: Database, vectors: Sequence[Vector]) -> None:

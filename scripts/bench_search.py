@@ -11,6 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 from uuid import uuid4
 
+from bench_project import copy_events
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -18,7 +19,6 @@ from ledger.aggregate import ThoughtChain
 from ledger.database import Database, Role
 from ledger.events import ChainEvent
 from ledger.header import Context
-from ledger.serialization import store
 from ledger.settings import Settings
 from ledger.thought import Thought
 from projections.catalogue import ALL
@@ -111,25 +111,7 @@ class Words:
 
 
 def _fill(writer: Connection[TupleRow], words: Words, size: int) -> None:
-    statement = """
-        COPY ledger.events (
-            originator_id, originator_version, topic, state, recorded_at, actor
-        ) FROM STDIN
-    """
-    context = Context(actor="bench", client="bench")
-    with writer.cursor() as cursor, cursor.copy(statement) as copy:
-        for event in _events(words, size):
-            stored = store(event, context)
-            copy.write_row(
-                (
-                    stored.originator_id,
-                    stored.originator_version,
-                    stored.topic,
-                    stored.state,
-                    event.timestamp,
-                    context.actor,
-                )
-            )
+    copy_events(writer, _events(words, size), Context(actor="bench", client="bench"))
 
 
 def _events(words: Words, size: int) -> Iterator[ChainEvent]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 BATCH_TEXTS_MAX = 16
 # A batch is padded to its longest text, of which a model reads so much.
 TEXT_CHARACTERS_READ = 1_100
-BATCH_CHARACTERS_MAX = 8_800
+BATCH_CHARACTERS_MAX = 6_600
 BATCH_CHARACTERS_MIN = 500
-# Questions wait for the batch that runs.
-BATCH_SECONDS_MAX = 0.3
+# Questions wait for the batch that runs, which takes half of this on a quiet machine.
+BATCH_SECONDS_MAX = 0.4
 
 
 def cut(texts: Sequence[str], characters_max: int) -> Iterator[list[str]]:
@@ -39,5 +39,5 @@ class Pace:
         if seconds > BATCH_SECONDS_MAX:
             self.characters_max = max(self.characters_max // 2, BATCH_CHARACTERS_MIN)
         else:
-            more = self.characters_max + self.characters_max // 8
+            more = self.characters_max + self.characters_max // 4
             self.characters_max = min(more, BATCH_CHARACTERS_MAX)

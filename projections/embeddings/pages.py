@@ -1,6 +1,5 @@
 """A piece of the log on its way into a space: its thoughts, and the vectors they still lack."""
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import LiteralString
@@ -18,12 +17,13 @@ from projections.embeddings.batches import cut
 from projections.embeddings.errors import SpaceMovedError
 from projections.embeddings.model import Vector, as_text, can_be_embedded, is_usable
 from projections.embeddings.spaces import Space, set_back, table_of
+from projections.identity import content_hash_of
 from projections.tables import UNREADABLE, described
 from projections.text import shown
 
 # What a kill may cost is the work on one page; a batch of texts alike in length needs several
 # times as many to choose from.  Measured: docs/operations-embeddings.md.
-PAGE_EVENTS_MAX = 256
+PAGE_EVENTS_MAX = 512
 # An embedding process tries so many thoughts again that an earlier one left out.
 LEFT_OUT_TRIED_MAX = 1_000
 
@@ -129,7 +129,7 @@ class Page:
     def give(self, made: Mapping[str, Vector | str]) -> None:
         """Vectors of texts, or why there is none."""
         for text, vector in made.items():
-            content_hash = hash_of(text)
+            content_hash = content_hash_of(text)
             del self._texts[content_hash]
             if isinstance(vector, str):
                 self._failures[content_hash] = vector
@@ -168,7 +168,7 @@ class Page:
             self._add(recorded, recorded.event)
 
     def _add(self, recorded: Recorded, event: ThoughtRecorded) -> None:
-        content_hash = hash_of(event.text)
+        content_hash = content_hash_of(event.text)
         self._texts[content_hash] = event.text
         self._thoughts.append(
             Thought(
@@ -254,11 +254,6 @@ def read_left_out(connection: Connection[TupleRow], space: Space) -> Page | None
     if not rows:
         return None
     return _without_known(connection, Page(space, rows, to=space.position, retried=True))
-
-
-def hash_of(text: str) -> bytes:
-    """By which equal texts are known, as ``live.thoughts.content_hash``."""
-    return hashlib.sha256(text.encode()).digest()
 
 
 def _without_known(connection: Connection[TupleRow], page: Page) -> Page:

@@ -14,8 +14,8 @@ from ledger.reader import Reader
 from projections.embeddings import lead
 from projections.embeddings.answers import AnswerListener
 from projections.embeddings.model import can_be_embedded
-from projections.embeddings.pages import hash_of
 from projections.embeddings.schema import MISSING
+from projections.identity import content_hash_of
 from projections.live import LiveConnections
 from projections.text import shown
 
@@ -93,7 +93,7 @@ async def _ask(reader: Reader, answers: AnswerListener, text: str) -> QuestionVe
             {
                 "id": question_id,
                 "text": shown(text[:TEXT_CHARACTERS_MAX]),
-                "content_hash": hash_of(text),
+                "content_hash": content_hash_of(text),
             },
         )
         if outcome == "known":

@@ -57,7 +57,7 @@ class Serving:
         self._models = models
         self._stop = stop
         self._note = note
-        self._pages: dict[int, Page] = {}
+        self._at_work: tuple[Page, Model] | None = None
         self._indexed: set[int] = set()
         self._tried_again: set[int] = set()
         self._say_at = 0.0
@@ -106,17 +106,17 @@ class Serving:
 
         False when none does.
         """
-        for space, model in self._spaces():
-            page = self._page_of(space)
-            if page is None:
-                self._arrive(space)
-            elif batch := page.next_batch(self._models.pace.characters_max):
-                page.give(self._models.embed(model, batch, self._beat))
-                return True
-            else:
-                self._store(page)
-                return True
-        return False
+        if self._at_work is None:
+            self._at_work = self._find_work()
+        if self._at_work is None:
+            return False
+        page, model = self._at_work
+        if batch := page.next_batch(self._models.pace.characters_max):
+            page.give(self._models.embed(model, batch, self._beat))
+        else:
+            self._at_work = None
+            self._store(page)
+        return True
 
     def wait(self) -> None:
         """Until something was recorded or asked, or it is told to stop; not long."""
@@ -154,21 +154,21 @@ class Serving:
         model = self._models.get_if_it_loads(space.source, self._beat)
         return model if model is not None and model.identity == space.identity else None
 
+    def _find_work(self) -> tuple[Page, Model] | None:
+        for space, model in self._spaces():
+            if page := self._page_of(space):
+                return page, model
+            self._arrive(space)
+        return None
+
     def _page_of(self, space: Space) -> Page | None:
-        page = self._pages.get(space.number)
-        if page is not None and page.after == space.position:
-            return page
-        page = None
         if space.number not in self._tried_again:
             self._tried_again.add(space.number)
-            page = read_left_out(self._connection, space)
-        page = page or read_page(self._connection, space)
-        if page is not None:
-            self._pages[space.number] = page
-        return page
+            if page := read_left_out(self._connection, space):
+                return page
+        return read_page(self._connection, space)
 
     def _store(self, page: Page) -> None:
-        del self._pages[page.space.number]
         page.store(self._connection)
         if page.is_last:
             self._arrive(page.space)

@@ -5,9 +5,11 @@ import json
 import signal
 import subprocess
 from collections import Counter
+from datetime import timedelta
 
 import pytest
 
+from tests import trust_by_hand
 from tests.acceptance.client import REPOSITORY, clean_environment
 from tests.acceptance.product import (
     THOUGHTS,
@@ -273,6 +275,46 @@ def test_what_hangs_under_a_dead_end_is_shown_as_abandoned_too(data_dir, tmp_pat
         "a side street",
     }
     assert sum(event.topic == "thought.abandoned" for event in log) == 1, "the rest is derived"
+
+
+SELECT_TRUST_SCHEMAS = """
+    SELECT schema_name
+      FROM projections.generations
+     WHERE name = 'trust' AND state IN ('live', 'building')
+     ORDER BY state DESC
+"""
+
+SELECT_SCORES = """
+    SELECT memory.thought_id::text,
+           {schema}.score_at(
+               memory.value_millionths, memory.clock, chain.paused, chain.paused_since, %s
+           )
+      FROM {schema}.trust_memories AS memory
+      JOIN {schema}.trust_chains AS chain USING (chain_id)
+"""
+
+SELECT_CHAIN_SCORES = "SELECT now(), chain_id::text, score_millionths FROM live.chain_trust"
+
+
+def test_trust_is_that_of_a_fold_by_hand_now_and_later_and_after_a_rebuild(projected, log):
+    run_well(*("projections", "rebuild", "trust"), data_dir=projected, timeout=IMPORT_SECONDS_MAX)
+    by_chain = trust_by_hand.by_chain(log)
+    later = trust_by_hand.moment(log[-1]) + timedelta(days=77.7)
+
+    with database(projected) as connection:
+        live, rebuilt = (name for (name,) in connection.execute(SELECT_TRUST_SCHEMAS))
+        scores = [
+            dict(connection.execute(SELECT_SCORES.format(schema=schema), [later]).fetchall())
+            for schema in (live, rebuilt)
+        ]
+        means = connection.execute(SELECT_CHAIN_SCORES).fetchall()
+
+    folded = [trust_by_hand.scores(events, later)[0] for events in by_chain.values()]
+    assert scores == [{id_: score for chain in folded for id_, score in chain.items()}] * 2
+    now = means[0][0]
+    assert {chain: score for _, chain, score in means} == {
+        chain: trust_by_hand.scores(events, now)[1] for chain, events in by_chain.items()
+    }
 
 
 def test_an_import_killed_in_the_middle_is_completed_by_the_next(operations, data_dir, tmp_path):

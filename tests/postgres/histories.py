@@ -81,7 +81,7 @@ class Histories:
         self._store = repository(connection, CONTEXT).event_store
         self.chains: dict[int, ThoughtChain] = {}
         self._recalls: dict[UUID, int] = {}
-        self._now = datetime(2020, 1, 1, tzinfo=UTC)
+        self.now = datetime(2020, 1, 1, tzinfo=UTC)
         self.events = 0
 
     def play(self, history) -> None:
@@ -108,8 +108,8 @@ class Histories:
 
     def _put(self, events, days: int = 0) -> None:
         """Record them, so many days after what was recorded before."""
-        self._now += timedelta(days=days)
-        dated = [replace(event, timestamp=self._now) for event in events]
+        self.now += timedelta(days=days)
+        dated = [replace(event, timestamp=self.now) for event in events]
         if dated:
             self._store.put(dated)
         self.events += len(dated)
@@ -128,7 +128,7 @@ class Histories:
         recalled = ChainRecalled(
             originator_id=stream_id,
             originator_version=version,
-            timestamp=self._now,
+            timestamp=self.now,
             chain_id=chain.id,
             tool="get_thought_chain",
             thought_ids=ids + ids[-1:],

@@ -24,7 +24,7 @@ from tests.postgres.histories import Histories, steps
 from tests.postgres.projecting import REPOSITORY, SECONDS_MAX, record_chain
 
 SHARED = settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
-MANY = PAGE_EVENTS_MAX * 3
+MANY = PAGE_EVENTS_MAX * 2 + 50
 # So many numbers that a process is long enough at work to be killed in the middle.
 WIDE = "hashing:3000"
 END_EMBEDDER = """
