@@ -16,10 +16,12 @@ from mcp_server.thinking import Thinking
 from mcp_server.tools.chains import chain_tools
 from mcp_server.tools.compat import SequentialThinking
 from mcp_server.tools.critical import CriticalThinking
+from mcp_server.tools.entities import RelatedEntities
 from mcp_server.tools.feedback import RecordFeedback
 from mcp_server.tools.kodegen import SequentialThinkingSessions
 from mcp_server.tools.memories import SearchMemories
 from mcp_server.tools.tool import LedgerTool, records_nothing
+from projections.entity_search import EntitySearch
 from projections.lists import ChainLists
 from projections.recall.search import recall_over
 
@@ -103,6 +105,7 @@ def _memory(offer: Offer, clients: Clients) -> None:
     offer.tools += [
         SearchMemories(clients.thinking, recall_over(clients.lists.connections)),
         RecordFeedback(clients.thinking),
+        RelatedEntities(clients.thinking, EntitySearch(clients.lists.connections)),
     ]
 
 

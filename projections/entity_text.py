@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from projections.entity import NAME_CHARACTERS_MAX, Entity, Kind
-from projections.entity_lists import NO_PACKAGES, NUMBERED, SMALL_WORDS
+from projections.entity_lists import NO_PACKAGES, NUMBERED, SMALL_WORDS, WHOLE_FILES
 from projections.entity_words import address_of, entity_of_word
 from projections.normal import nfkc
 from projections.text import shown
@@ -39,11 +39,11 @@ _PIN = re.compile(
 )
 _IMPORT = re.compile(
     r"^[ \t]{0,40}import[ ]([A-Za-z_][\w.]{0,80}(?:[ ]as[ ]\w{1,40})?"
-    r"(?:,[ ]?[A-Za-z_][\w.]{0,80}(?:[ ]as[ ]\w{1,40})?){0,20})[ ]{0,8}(?:[#;][^\n]{0,200})?$",
+    r"(?:,[ ]?[A-Za-z_][\w.]{0,80}(?:[ ]as[ ]\w{1,40})?){0,20})(?=[ ]{0,8}(?:[#;]|$))",
     re.ASCII | re.MULTILINE,
 )
 _FROM = re.compile(
-    r"^[ \t]{0,40}from[ ]([A-Za-z_][\w.]{0,80})[ ]import[ ][\w*(]", re.ASCII | re.MULTILINE
+    r"^[ \t]{0,40}from[ ]([A-Za-z_][\w.]{0,80})(?=[ ]import[ ][\w*(])", re.ASCII | re.MULTILINE
 )
 _REQUIRE = re.compile(
     r"(?:^[ \t]{0,40}(?:import|export)[ ](?:[^\n'\"]{1,200}[ ]from[ ])?|\brequire\()"
@@ -84,7 +84,9 @@ def _scan(text: str, found: list[Found], *, is_code: bool) -> None:
     if "==" in text or "~=" in text:
         text = _blanked(_PIN, text, found, _pins)
     if "import" in text or "require(" in text:
-        _read_imports(text, found)
+        text = _blanked(_IMPORT, text, found, _imports)
+        text = _blanked(_FROM, text, found, _imports)
+        _blanked(_REQUIRE, text, found, _requires)
     if not is_code and ('"' in text or "“" in text or "«" in text):
         _read_names(text, found)
     _read_words(text, found, is_code=is_code)
@@ -95,7 +97,8 @@ def _read_words(text: str, found: list[Found], *, is_code: bool) -> None:
         word, end = match.group(), match.end()
         is_called = text.startswith("()", end)
         # Most words are plain ones.
-        if word[1:].islower() and word.isalpha() and not (is_called or is_code):
+        is_plain = word[1:].islower() and word.isalpha() and word not in WHOLE_FILES
+        if is_plain and not (is_called or is_code):
             continue
         start = match.start()
         if start and word[0] in "/\\.-" and text[start - 1] in _CUT_OFF:
@@ -106,19 +109,6 @@ def _read_words(text: str, found: list[Found], *, is_code: bool) -> None:
         entity = entity_of_word(word, is_called=is_call, is_code=is_code and " " not in text)
         if entity is not None:
             found.append((start, entity))
-
-
-def _read_imports(text: str, found: list[Found]) -> None:
-    for match in _IMPORT.finditer(text):
-        for imported in match[1].split(","):
-            _add_package(found, match.start(1), imported.split()[0].partition(".")[0])
-    for match in _FROM.finditer(text):
-        _add_package(found, match.start(1), match[1].partition(".")[0])
-    for match in _REQUIRE.finditer(text):
-        module = match[1].removeprefix("node:")
-        package = "/".join(module.split("/")[: 2 if module.startswith("@") else 1])
-        if _NPM.fullmatch(package):
-            _add_package(found, match.start(1), package)
 
 
 def _read_names(text: str, found: list[Found]) -> None:
@@ -219,6 +209,21 @@ def _commands(*, is_code: bool) -> Callable[[re.Match[str], list[Found]], None]:
                 return  # what follows may be the rest of a sentence
 
     return read
+
+
+def _imports(match: re.Match[str], found: list[Found]) -> None:
+    for imported in match[1].split(","):
+        module = imported.split()[0]
+        _add_package(found, match.start(1), module.partition(".")[0])
+        if "." in module:
+            found.append((match.start(1), Entity(Kind.SYMBOL, module, module)))
+
+
+def _requires(match: re.Match[str], found: list[Found]) -> None:
+    module = match[1].removeprefix("node:")
+    package = "/".join(module.split("/")[: 2 if module.startswith("@") else 1])
+    if _NPM.fullmatch(package):
+        _add_package(found, match.start(1), package)
 
 
 def _pins(match: re.Match[str], found: list[Found]) -> bool:

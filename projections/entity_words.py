@@ -243,8 +243,8 @@ def _is_camel(name: str) -> bool:
         return False
     if len(humps[0]) == 1 or humps[0] in SURNAME_STARTS:
         return False
-    if name.endswith("s") and name[:-1].isupper():
-        return False  # of an abbreviation there are several
+    if humps[-1][1:] == "s":
+        humps.pop()  # of an abbreviation there are several
     return any(hump[0].isupper() and hump[1:].islower() for hump in humps[1:])
 
 

@@ -1,6 +1,7 @@
 """What a client is told about the toolset ``memory``."""
 
 from mcp_server.definitions import Schema, flag, number, text, tool
+from projections.entity import Kind
 from projections.recall.ranking import Strategy
 
 INCLUDE: Schema = {
@@ -59,4 +60,20 @@ FEEDBACK = tool(
     },
     required=("chain_id", "signal"),
 )
-MEMORY_TOOLS = (SEARCH, FEEDBACK)
+ENTITIES = tool(
+    "related_entities",
+    "Related Entities",
+    "Find who reasoned about a file, a symbol, a package, a URL or a quoted name: the chains that "
+    "mention it, most first, and what is mentioned together with it. Ask before touching a file. "
+    "Give one of entity, query and chain_id.",
+    {
+        "entity": text("One name, as written: src/app.py, parse_header(), @scope/name, a URL"),
+        "query": text("Or a text: whatever it names"),
+        "chain_id": text("Or a chain: what it mentions, and which other chains do"),
+        "kind": text("Only entities of this kind", *map(str, Kind)),
+        "limit": number("Chains, at most 50. Default: 10"),
+        "at_least": number("Wait up to a second until this position of the log is read"),
+    },
+    read_only=True,
+)
+MEMORY_TOOLS = (SEARCH, FEEDBACK, ENTITIES)
