@@ -149,7 +149,7 @@ def test_status_of_the_projections_tells_position_and_lag(chain, shared_data_dir
 
     status = [json.loads(line) for line in lines_of(printed)]
     assert all(f'"{field}"' in printed for field in ("position", "lag_events", "lag_seconds"))
-    assert [row["name"] for row in status] == ["terms", "thoughts"]
+    assert [row["name"] for row in status] == ["terms", "thoughts", "trust"]
     assert all(row["position"] == row["head"] > 0 for row in status)
 
 
