@@ -1,6 +1,8 @@
 """Loading models, in the embedding process alone: nothing else may import what they need."""
 
 import os
+from contextlib import suppress
+from pathlib import Path
 
 from projections.embeddings.choice import Choice
 from projections.embeddings.errors import DimensionsError, NotInstalledError
@@ -22,7 +24,23 @@ def load(source: str) -> Model:
     # It takes seconds, and hundreds of megabytes.
     from projections.embeddings.sentence import SentenceModel  # noqa: PLC0415
 
-    return SentenceModel(source)
+    model = SentenceModel(source)
+    give_way()
+    return model
+
+
+def give_way() -> None:
+    """Have the threads of the model, of which this is one, run only when nobody else would.
+
+    Loaded first, for on a busy machine it would not come to that; and not the main thread, whose
+    session is to be heard of.  Where there is no such thing, they are as nice as the process.
+    """
+    if not hasattr(os, "SCHED_IDLE"):
+        return
+    for thread in Path("/proc/self/task").iterdir():
+        if int(thread.name) != os.getpid():
+            with suppress(OSError):
+                os.sched_setscheduler(int(thread.name), os.SCHED_IDLE, os.sched_param(0))
 
 
 def check_dimensions(model: Model, expected: int | None) -> None:
