@@ -89,7 +89,9 @@ class Recorded:
         )
         outcome = "answered" if outcome == "refused" and not result["isError"] else outcome
         self.outcomes[outcome] += 1
-        if "thoughtNumber" in structured or "thought_number" in structured:
+        # Feedback names the thought it judges.
+        numbered = structured.keys() & {"thoughtNumber", "thought_number"}
+        if numbered and "signal" not in structured:
             if shot is not None and shot.request is not None:
                 self._requests.add(shot.request)
             else:

@@ -19,7 +19,7 @@ from tests.acceptance.client import COMMAND, REPOSITORY, clean_environment
 COMMAND_SECONDS_MAX = 60
 CATCH_UP_SECONDS_MAX = 60
 POLL_SECONDS = 0.1
-READ_MODELS = {"thoughts", "terms"}
+READ_MODELS = {"thoughts", "terms", "trust", "entities"}
 
 
 def run(*arguments, data_dir=None, env=None, timeout=COMMAND_SECONDS_MAX, stdin=""):

@@ -8,6 +8,7 @@ import pytest
 
 from tests.acceptance.client import REPOSITORY, Server, clean_environment
 from tests.acceptance.product import (
+    READ_MODELS,
     command_line,
     database,
     eventually,
@@ -203,11 +204,12 @@ def test_status_is_watched(filled):
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, cwd=REPOSITORY, env=clean_environment({}), text=True
     ) as watching:
-        rows = [json.loads(watching.stdout.readline()) for _ in range(6)]
+        rows = [json.loads(watching.stdout.readline()) for _ in range(3 * (len(READ_MODELS) + 1))]
+        rows = [row for row in rows if row["name"] in READ_MODELS]
         watching.send_signal(signal.SIGINT)
         assert watching.wait(10) == 130
 
-    assert [row["name"] for row in rows] == ["terms", "thoughts"] * 3
+    assert [row["name"] for row in rows] == sorted(READ_MODELS) * 3
     assert all(row["leader"] for row in rows)
 
 
@@ -232,7 +234,7 @@ def test_a_watch_whose_session_is_ended_connects_again_and_goes_on(filled):
             " WHERE usename = 'thought_ledger_reader'"
         )
         said = watching.stderr.readline()
-        rows = [json.loads(watching.stdout.readline()) for _ in range(20)]
+        rows = [json.loads(watching.stdout.readline()) for _ in range(40)]
         watching.send_signal(signal.SIGINT)
         assert watching.wait(10) == 130
         rest = watching.stderr.read()
@@ -240,7 +242,7 @@ def test_a_watch_whose_session_is_ended_connects_again_and_goes_on(filled):
     assert "ended the session" in said
     assert is_one_clear_sentence(said)
     assert rest == ""
-    assert {row["name"] for row in rows} == {"terms", "thoughts"}
+    assert {row["name"] for row in rows} >= READ_MODELS
 
 
 @pytest.mark.parametrize("seconds", ["nan", "inf", "1e300", "0", "-1"])

@@ -26,6 +26,7 @@ from tests.acceptance.in_memory import (
     text_of,
 )
 from tests.acceptance.product import (
+    READ_MODELS,
     chains,
     database,
     is_one_clear_sentence,
@@ -190,9 +191,11 @@ def test_the_status_says_how_far_the_log_is_and_what_the_read_model_knows_of_it(
     assert current["chains"] == {"active": 0, "paused": 1, "completed": 0, "abandoned": 0}
     assert current["stale"] is False
     level = {"position": 3, "stale": False, "lag_events": 0, "lag_seconds": 0.0}
-    assert current["read_models"] == {"thoughts": level, "terms": level}
+    assert current["read_models"] == dict.fromkeys(READ_MODELS, level)
     assert (behind["position"], behind["stale"]) == (6, True)
-    assert [model["lag_events"] for model in behind["read_models"].values()] == [3, 3]
+    assert [model["lag_events"] for model in behind["read_models"].values()] == [3] * len(
+        READ_MODELS
+    )
 
 
 def test_the_status_is_stale_while_only_search_is_behind(data_dir):
@@ -206,7 +209,7 @@ def test_the_status_is_stale_while_only_search_is_behind(data_dir):
         told = talk(data_dir, read)
 
     lags = {name: model["lag_events"] for name, model in told["read_models"].items()}
-    assert lags == {"thoughts": 0, "terms": 1}
+    assert lags == dict.fromkeys(READ_MODELS, 0) | {"terms": 1}
     assert told["stale"] is True
 
 
