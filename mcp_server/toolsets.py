@@ -20,10 +20,12 @@ from mcp_server.tools.entities import RelatedEntities
 from mcp_server.tools.feedback import RecordFeedback
 from mcp_server.tools.kodegen import SequentialThinkingSessions
 from mcp_server.tools.memories import SearchMemories
+from mcp_server.tools.patterns import ReasoningPatterns
 from mcp_server.tools.tool import LedgerTool, records_nothing
 from projections.entity_search import EntitySearch
 from projections.lists import ChainLists
 from projections.recall.search import recall_over
+from projections.tiers.tiers import Tiers
 
 
 @dataclass(slots=True)
@@ -105,6 +107,7 @@ def _memory(offer: Offer, clients: Clients) -> None:
     offer.tools += [
         SearchMemories(clients.thinking, recall_over(clients.lists.connections)),
         RecordFeedback(clients.thinking),
+        ReasoningPatterns(clients.thinking, Tiers(clients.lists.connections)),
         RelatedEntities(clients.thinking, EntitySearch(clients.lists.connections)),
     ]
 

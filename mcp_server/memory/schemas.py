@@ -76,4 +76,16 @@ ENTITIES = tool(
     },
     read_only=True,
 )
-MEMORY_TOOLS = (SEARCH, FEEDBACK, ENTITIES)
+PATTERNS = tool(
+    "reasoning_patterns",
+    "Reasoning Patterns",
+    "What has proved good here, and which dead ends to avoid: extracts of chains trusted 0.8 or "
+    "more, and of what was given up and read again. Ask at the start of a session.",
+    {
+        "session_id": text("Only patterns of this session"),
+        "agent": text("Only of chains that this agent started"),
+        "limit": number("Of each kind, at most 100. Default: 20"),
+    },
+    read_only=True,
+)
+MEMORY_TOOLS = (SEARCH, FEEDBACK, PATTERNS, ENTITIES)

@@ -17,6 +17,7 @@ from ledger.errors import BranchNotFoundError, ChainNotFoundError
 from mcp_server.prompts.advice import Advice
 from mcp_server.prompts.chains import ResumeChain, ReviewReasoning
 from mcp_server.prompts.prompt import LedgerPrompt
+from mcp_server.prompts.start_session import StartSession
 from mcp_server.prompts.think_through import ThinkThrough
 from mcp_server.requests import Request, Requests, refuse_cursor
 
@@ -28,6 +29,7 @@ class PromptBook:
         self._requests = requests
         advice = Advice(tool_names)
         prompts: list[LedgerPrompt] = [
+            StartSession(advice),
             ThinkThrough(advice),
             ResumeChain(advice),
             ReviewReasoning(),
@@ -49,9 +51,10 @@ class PromptBook:
             raise MCPError(
                 INVALID_PARAMS, f"there is no prompt {shortened(params.name)}; the prompts: {names}"
             )
-        with self._requests.reading(request):
+        with self._requests.reading(request) as context:
             try:
-                messages = await prompt.messages(self._requests.source, params.arguments or {})
+                given = params.arguments or {}
+                messages = await prompt.messages(self._requests.source, given, context.tenant)
             except (ChainNotFoundError, BranchNotFoundError) as error:
                 raise MCPError(INVALID_PARAMS, str(error)) from None
         return GetPromptResult(description=prompt.definition.description, messages=messages)

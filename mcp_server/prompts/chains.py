@@ -51,7 +51,12 @@ class ResumeChain(LedgerPrompt):
     def __init__(self, advice: Advice) -> None:
         self._advice = advice
 
-    async def messages(self, source: LedgerSource, given: Mapping[str, str]) -> list[PromptMessage]:
+    async def messages(
+        self,
+        source: LedgerSource,
+        given: Mapping[str, str],
+        tenant: str,  # noqa: ARG002
+    ) -> list[PromptMessage]:
         chain_id, branch_id = chain_id_of(given), name_of(given, "branch_id")
         ledger = await source.get()
         page = await read_end(
@@ -93,7 +98,12 @@ class ReviewReasoning(LedgerPrompt):
         arguments=[CHAIN_ID, BRANCH_ID],
     )
 
-    async def messages(self, source: LedgerSource, given: Mapping[str, str]) -> list[PromptMessage]:
+    async def messages(
+        self,
+        source: LedgerSource,
+        given: Mapping[str, str],
+        tenant: str,  # noqa: ARG002
+    ) -> list[PromptMessage]:
         chain_id, branch_id = chain_id_of(given), name_of(given, "branch_id")
         page = await read_end(
             await source.get(),

@@ -35,7 +35,9 @@ class LedgerPrompt(Protocol):
 
     definition: ClassVar[Prompt]
 
-    async def messages(self, source: LedgerSource, given: Mapping[str, str]) -> list[PromptMessage]:
+    async def messages(
+        self, source: LedgerSource, given: Mapping[str, str], tenant: str
+    ) -> list[PromptMessage]:
         """What the agent is told.  Raises InputError and LedgerError."""
         ...
 

@@ -36,7 +36,12 @@ class ThinkThrough(LedgerPrompt):
     def __init__(self, advice: Advice) -> None:
         self._advice = advice
 
-    async def messages(self, source: LedgerSource, given: Mapping[str, str]) -> list[PromptMessage]:  # noqa: ARG002 - nothing is read
+    async def messages(
+        self,
+        source: LedgerSource,
+        given: Mapping[str, str],
+        tenant: str,  # noqa: ARG002
+    ) -> list[PromptMessage]:
         problem, session_id = problem_of(given), name_of(given, "session_id")
         steps = self._advice.how_to_think(session_id)
         numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))

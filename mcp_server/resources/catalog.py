@@ -22,6 +22,7 @@ from mcp_server.chains.values import cursor_of, to_after
 from mcp_server.inputs import InputError
 from mcp_server.requests import CursorError, Request, Requests, refuse_cursor
 from mcp_server.resources.chains import MARKDOWN, ChainEvents, ChainText
+from mcp_server.resources.memory import LedgerMemory
 from mcp_server.resources.resource import (
     STATUS_URI,
     ChainResource,
@@ -33,17 +34,19 @@ from mcp_server.resources.resource import (
 from mcp_server.resources.status import LedgerStatus
 from mcp_server.resources.text import on_one_line
 from projections.lists import After, ChainFilter, ChainRow
+from projections.tiers.tiers import Tiers
 
 PAGE_CHAINS = 50
 
 
 class Catalog:
-    """Status and chains, which every connection is offered, and what its toolsets add."""
+    """Status, memory and chains, which every connection is offered, and what its toolsets add."""
 
     def __init__(self, requests: Requests, of_toolsets: Sequence[LedgerResource]) -> None:
         self._requests = requests
         self._lists = requests.source.lists
-        fixed: list[LedgerResource] = [LedgerStatus(self._lists), *of_toolsets]
+        memory = LedgerMemory(Tiers(self._lists.connections))
+        fixed: list[LedgerResource] = [LedgerStatus(self._lists), memory, *of_toolsets]
         self._fixed = {resource.definition.uri: resource for resource in fixed}
         self._of_chains: list[ChainResource] = [ChainText(), ChainEvents()]
 

@@ -12,6 +12,7 @@ from ledger.header import Context
 CHAIN_SCHEME = "thought-chain://"
 EVENTS_PATH = "/events"
 STATUS_URI = "thought-ledger://status"
+MEMORY_URI = "thought-ledger://memory"
 
 
 class LedgerResource(Protocol):

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from tests.acceptance.in_memory import a_chain, call, talk
-from tests.acceptance.product import is_one_clear_sentence
+from tests.acceptance.product import chains, is_one_clear_sentence
 
 TOOLSETS = ("chains", "memory")
 
@@ -134,3 +134,40 @@ def test_a_chain_without_thoughts_has_nothing_to_judge(ledger):
 
     assert result.is_error
     assert "no thoughts yet" in result.content[0].text
+
+
+def test_what_proved_good_is_a_pattern_and_is_there_at_the_start_of_a_session(data_dir):
+    async def conversation(client):
+        chain_id = await a_chain(client, "one", "add an index")
+        await call(client, "complete_thought_chain", chain_id=chain_id)
+        for source in "abc":
+            await call(
+                client,
+                "record_feedback",
+                chain_id=chain_id,
+                signal="confirmed",
+                scope="chain",
+                source=source,
+            )
+        return chain_id
+
+    async def begin(client):
+        patterns = await call(client, "reasoning_patterns", limit=5)
+        prompt = await client.get_prompt("start_session", {"session_id": "s"})
+        resource = await client.read_resource("thought-ledger://memory")
+        return patterns, prompt.messages, resource.contents[0].text
+
+    nothing = converse(data_dir, lambda client: call(client, "reasoning_patterns"))
+    chain_id = converse(data_dir, conversation)
+    chains(data_dir)
+    patterns, (memory, advice), text = converse(data_dir, begin)
+
+    assert (nothing["count"], nothing["stale"]) == (0, True)
+    (row,) = patterns["patterns"]
+    assert (row["kind"], row["chain_id"], row["approach"]) == ("solved", chain_id, "add an index")
+    assert row["trust"] == pytest.approx(0.85, abs=1e-3)
+    assert f"[chain {chain_id}, events" in patterns["text"]
+    assert memory.content.resource.text == text
+    assert text.startswith("Thought ledger: 1 chains of reasoning, 2 thoughts")
+    assert "## Reasoning Patterns" in text
+    assert 'session_id "s"' in advice.content.text

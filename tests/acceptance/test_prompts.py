@@ -51,6 +51,7 @@ def test_the_prompts_are_listed_with_what_they_need(ledger, era):
         for prompt in listed
     }
     assert needed == {
+        "start_session": {"session_id": False},
         "think_through": {"problem": True, "session_id": False},
         "resume_chain": {"chain_id": True, "branch_id": False},
         "review_reasoning": {"chain_id": True, "branch_id": False},
@@ -334,7 +335,7 @@ def test_without_a_database_only_what_needs_it_is_refused(era):
         era=era,
     )
 
-    assert len(prompts) == 3
+    assert len(prompts) == 4
     assert "why?" in text
     assert refused.code == INTERNAL_ERROR
     assert is_one_clear_sentence(refused.message)

@@ -234,11 +234,12 @@ def test_the_fixed_ones_are_listed_first_and_then_all_chains_page_by_page(data_d
     listed = talk(data_dir, pages, era=era, toolsets=("critical", "chains"))
 
     uris = [[resource.uri for resource in page.resources] for page in listed]
-    assert [len(page) for page in uris] == [52, 50, 3]
-    assert uris[0][:2] == ["thought-ledger://status", "thinking://current"]
+    assert [len(page) for page in uris] == [53, 50, 3]
+    fixed = ["thought-ledger://status", "thought-ledger://memory", "thinking://current"]
+    assert uris[0][:3] == fixed
     found = [uri for page in uris for uri in page]
-    assert found[2:] == [f"thought-chain://{chain_id}" for chain_id in reversed(started)]
-    latest = listed[0].resources[2]
+    assert found[3:] == [f"thought-chain://{chain_id}" for chain_id in reversed(started)]
+    latest = listed[0].resources[3]
     assert (latest.title, latest.mime_type) == ("which index?", "text/markdown")
     assert latest.annotations.last_modified is not None
 

@@ -55,6 +55,7 @@ CALLS = {
     "memory": [
         ("search_memories", {"query": "plan", "explain": True}),
         ("record_feedback", {"chain_id": CHAIN, "signal": "confirmed", "note": "works"}),
+        ("reasoning_patterns", {"limit": 5}),
         ("related_entities", {"query": "src/plan.py", "kind": "file"}),
     ],
 }

@@ -1,0 +1,259 @@
+"""What the tiers are made of, asked of the live read models: ``thoughts`` and ``trust``."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from projections.live import LiveConnections
+from projections.recall.standing import UNKNOWN
+from projections.thoughts import Thoughts
+from projections.tiers.text import (
+    AVOIDED,
+    SOLVED,
+    Identity,
+    Pattern,
+    TrustedMemory,
+    identity_text,
+    summary_text,
+)
+from projections.trust.projection import Trust
+
+PROMOTED_MILLIONTHS = 800_000
+KNOWN_MILLIONTHS = 500_000
+# A dead end that was read so often is worth a line.
+RECALLS_MIN = 2
+PATTERNS_MAX = 100
+MEMORIES_MAX = 100
+TITLES_MAX = 3
+AGENTS_MAX = 3
+# Of a thought or title there is no need for more.
+CHARACTERS_MAX = 1_000
+
+SELECT_POSITION = """
+    SELECT least(thoughts.position, trust.position)
+      FROM live.thoughts_checkpoint AS thoughts
+     CROSS JOIN live.trust_checkpoint AS trust
+"""
+
+SELECT_COUNTS = """
+    SELECT count(*), coalesce(sum(thought_count), 0)::int8, count(DISTINCT session_id)
+      FROM live.thought_chains
+     WHERE tenant = %(tenant)s
+"""
+
+SELECT_AGENTS = """
+    SELECT agent
+      FROM live.thought_chains
+     WHERE tenant = %(tenant)s
+     GROUP BY agent
+     ORDER BY count(*) DESC, agent
+     LIMIT %(agents_max)s
+"""
+
+# The scores of the latest chains only: each is a mean over its thoughts.
+SELECT_TITLES = """
+    WITH latest AS MATERIALIZED (
+        SELECT id, title, updated_at
+          FROM live.thought_chains
+         WHERE tenant = %(tenant)s AND status <> 'abandoned' AND title <> ''
+         ORDER BY updated_at DESC, id
+         LIMIT 20
+    )
+    SELECT left(latest.title, %(characters_max)s)
+      FROM live.chain_trust AS trust
+      JOIN latest ON latest.id = trust.chain_id
+     WHERE trust.chain_id = ANY (ARRAY(SELECT id FROM latest))
+       AND trust.score_millionths >= %(known)s
+     ORDER BY latest.updated_at DESC, latest.id
+     LIMIT %(titles_max)s
+"""
+
+# A value only rises by a signal, and a score is never above its value: so what is promoted now is
+# among the values that are, and the mean of a chain is never above its best.
+SELECT_SOLVED = """
+    WITH candidate AS MATERIALIZED (
+        SELECT DISTINCT chain_id
+          FROM live.trust_memories
+         WHERE tenant = %(tenant)s AND value_millionths >= %(promoted)s
+    ), promoted AS MATERIALIZED (
+        SELECT chain.id, chain.session_id, chain.title, chain.conclusion, trust.score_millionths
+          FROM live.chain_trust AS trust
+          JOIN live.thought_chains AS chain ON chain.id = trust.chain_id
+         WHERE trust.chain_id = ANY (ARRAY(SELECT chain_id FROM candidate))
+           AND trust.score_millionths >= %(promoted)s
+           AND chain.status <> 'abandoned'
+           AND (%(session_id)s::text IS NULL OR chain.session_id = %(session_id)s)
+           AND (%(agent)s::text IS NULL OR chain.agent = %(agent)s)
+         ORDER BY trust.score_millionths DESC, chain.updated_at DESC, chain.id
+         LIMIT %(limit)s
+    )
+    SELECT promoted.id, promoted.session_id,
+           left(promoted.title, %(characters_max)s),
+           left(coalesce(nullif(promoted.conclusion, ''), last.thought), %(characters_max)s),
+           promoted.score_millionths / 1000000.0::float8,
+           first.position, last.position
+      FROM promoted
+     CROSS JOIN LATERAL (
+           SELECT position FROM live.thoughts WHERE chain_id = promoted.id ORDER BY sequence LIMIT 1
+     ) AS first
+     CROSS JOIN LATERAL (
+           SELECT thought, position
+             FROM live.thoughts
+            WHERE chain_id = promoted.id AND NOT abandoned
+            ORDER BY branch_id IS NULL DESC, sequence DESC
+            LIMIT 1
+     ) AS last
+     ORDER BY promoted.score_millionths DESC, last.position DESC
+"""
+
+# Few thoughts are ever recalled, so these are gone through; of each chain the one recalled most.
+SELECT_AVOIDED = """
+    WITH recalled AS MATERIALIZED (
+        SELECT thought_id, recalls FROM live.trust_recalls WHERE recalls >= %(recalls_min)s
+    ), dead_end AS (
+        SELECT DISTINCT ON (thought.chain_id)
+               thought.chain_id, thought.position, recalled.recalls,
+               left(thought.thought, %(characters_max)s) AS thought
+          FROM recalled
+          JOIN live.thoughts AS thought ON thought.id = recalled.thought_id
+          JOIN live.thought_chains AS chain ON chain.id = thought.chain_id
+         WHERE thought.tenant = %(tenant)s
+           AND (thought.abandoned OR chain.status = 'abandoned')
+           AND (%(session_id)s::text IS NULL OR chain.session_id = %(session_id)s)
+           AND (%(agent)s::text IS NULL OR chain.agent = %(agent)s)
+         ORDER BY thought.chain_id, recalled.recalls DESC, NOT thought.abandoned, thought.sequence
+    )
+    SELECT chain.id, chain.session_id, left(chain.title, %(characters_max)s), dead_end.thought,
+           trust.score::float8, dead_end.recalls, dead_end.position
+      FROM dead_end
+      JOIN live.thought_chains AS chain ON chain.id = dead_end.chain_id
+      LEFT JOIN live.chain_trust AS trust ON trust.chain_id = dead_end.chain_id
+     ORDER BY dead_end.recalls DESC, dead_end.position DESC
+     LIMIT %(limit)s
+"""
+
+SELECT_MEMORIES = """
+    SELECT memory.chain_id, memory.thought_id, left(thought.thought, %(characters_max)s),
+           memory.score::float8, memory.position
+      FROM live.memory_trust AS memory
+      JOIN live.thoughts AS thought ON thought.id = memory.thought_id
+     WHERE memory.tenant = %(tenant)s
+       AND memory.value_millionths >= %(promoted)s
+       AND memory.score_millionths >= %(promoted)s
+       AND memory.counts
+     ORDER BY memory.score_millionths DESC, memory.position DESC
+     LIMIT %(memories_max)s
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Summary:
+    """L1, as text and as its patterns; made of what was recorded up to ``position``."""
+
+    text: str
+    patterns: list[Pattern]
+    position: int
+    stale: bool
+
+
+class Tiers:
+    """Asks for one tier at a time."""
+
+    def __init__(self, connections: LiveConnections) -> None:
+        self._connections = connections
+
+    async def identity(self, tenant: str) -> str:
+        """L0.  Raises DatabaseUnavailableError."""
+        counted = await self._rows(SELECT_COUNTS, tenant)
+        if not counted:
+            return identity_text(Identity(chains=0, thoughts=0, sessions=0, agents=[], titles=[]))
+        ((chains, thoughts, sessions),) = counted
+        agents = await self._rows(SELECT_AGENTS, tenant)
+        titles = await self._rows(SELECT_TITLES, tenant)
+        return identity_text(
+            Identity(
+                chains=chains,
+                thoughts=thoughts,
+                sessions=sessions,
+                agents=[agent for (agent,) in agents],
+                titles=[title for (title,) in titles],
+            )
+        )
+
+    async def summary(
+        self,
+        tenant: str,
+        *,
+        session_id: str | None = None,
+        agent: str | None = None,
+        limit: int = PATTERNS_MAX,
+        position: int = 0,
+    ) -> Summary:
+        """L1 as of *position*, waited for as lists do; with patterns of a session or agent only.
+
+        Raises DatabaseUnavailableError.
+        """
+        seen = await self._connections.wait(position, Thoughts.name, Trust.name)
+        built = await self._rows(SELECT_POSITION, tenant)
+        if not built:
+            return Summary(text="", patterns=[], position=0, stale=True)
+        ((as_of,),) = built
+        narrowed = {"session_id": session_id, "agent": agent, "limit": limit}
+        solved = await self._rows(SELECT_SOLVED, tenant, **narrowed)
+        avoided = await self._rows(SELECT_AVOIDED, tenant, **narrowed)
+        patterns = [*map(_solved, solved), *map(_avoided, avoided)]
+        memories: list[TrustedMemory] = []
+        if session_id is None and agent is None:
+            memories = [
+                TrustedMemory(
+                    chain_id=chain_id, thought_id=thought_id, text=text, trust=trust, position=at
+                )
+                for chain_id, thought_id, text, trust, at in await self._rows(
+                    SELECT_MEMORIES, tenant
+                )
+            ]
+        text = summary_text(patterns, memories)
+        return Summary(text=text, patterns=patterns, position=as_of, stale=not seen)
+
+    async def _rows(self, query: Any, tenant: str, **parameters: object) -> list[tuple[Any, ...]]:
+        known = {
+            "tenant": tenant,
+            "promoted": PROMOTED_MILLIONTHS,
+            "known": KNOWN_MILLIONTHS,
+            "recalls_min": RECALLS_MIN,
+            "characters_max": CHARACTERS_MAX,
+            "memories_max": MEMORIES_MAX,
+            "titles_max": TITLES_MAX,
+            "agents_max": AGENTS_MAX,
+        }
+        try:
+            return await self._connections.reader.fetch(query, known | parameters, prepare=False)
+        except UNKNOWN:  # no worker has built it yet
+            return []
+
+
+def _solved(row: tuple[Any, ...]) -> Pattern:
+    chain_id, session_id, title, approach, trust, first, last = row
+    return Pattern(
+        kind=SOLVED,
+        chain_id=chain_id,
+        session_id=session_id,
+        title=title,
+        approach=approach,
+        trust=float(trust),
+        recalls=0,
+        positions=sorted({first, last}),
+    )
+
+
+def _avoided(row: tuple[Any, ...]) -> Pattern:
+    chain_id, session_id, title, approach, trust, recalls, position = row
+    return Pattern(
+        kind=AVOIDED,
+        chain_id=chain_id,
+        session_id=session_id,
+        title=title,
+        approach=approach,
+        trust=trust,
+        recalls=recalls,
+        positions=[position],
+    )

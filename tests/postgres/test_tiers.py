@@ -1,0 +1,144 @@
+"""The tiers, from the log through trust: what is promoted, what is avoided, and what is neither."""
+
+import asyncio
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+
+from ledger.aggregate import ThoughtChain
+from ledger.database import Role
+from ledger.events import ChainRecalled, Judgement, Scope
+from ledger.header import Context
+from ledger.recalls import recalls_of
+from ledger.recorder import repository
+from projections.catalogue import ALL
+from projections.live import LiveConnections
+from projections.tiers.tiers import Tiers
+from projections.workers import catch_up_all
+from tests.postgres.projecting import SECONDS_MAX, record, thought
+
+
+@pytest.fixture
+def tiers(database):
+    """Asks one of the tiers, once all that is recorded is in the read models."""
+
+    def ask(question, *, caught_up=True):
+        if caught_up:
+            assert catch_up_all(database.connector(Role.PROJECTOR), ALL, SECONDS_MAX) == []
+
+        async def asking():
+            connections = LiveConnections(lambda: database.connector(Role.READER))
+            try:
+                return await question(Tiers(connections))
+            finally:
+                await connections.close()
+
+        return asyncio.run(asking())
+
+    return ask
+
+
+def chain_of(*texts, title, session_id=None):
+    chain = ThoughtChain.start(uuid4(), title=title, session_id=session_id)
+    for number, text in enumerate(texts, 1):
+        chain.add_thought(uuid4(), thought(text, number))
+    return chain
+
+
+def confirm(chain, sources):
+    for source in sources:
+        chain.judge(Judgement.CONFIRMED, scope=Scope.CHAIN, source=source)
+
+
+def recall(writer, chain, thought_id, *, version):
+    recalled = ChainRecalled(
+        originator_id=recalls_of(chain.id),
+        originator_version=version,
+        timestamp=datetime.now(UTC),
+        chain_id=chain.id,
+        tool="get_thought_chain",
+        thought_ids=[str(thought_id)],
+    )
+    repository(writer, Context(actor="ada")).event_store.put([recalled])
+
+
+def patterns(tiers, **narrowed):
+    return tiers(lambda all_of_them: all_of_them.summary("default", **narrowed)).patterns
+
+
+def test_a_chain_is_promoted_at_0_8_and_not_before(writer, tiers):
+    chain = chain_of("look", "add an index", title="The export is slow", session_id="S1")
+    chain.complete()
+    confirm(chain, ["ada", "bob"])
+    record(writer, chain)
+    assert patterns(tiers) == []
+
+    confirm(chain, ["eve"])
+    record(writer, chain)
+
+    (found,) = patterns(tiers)
+    assert (found.kind, found.chain_id, found.session_id) == ("solved", chain.id, "S1")
+    assert (found.title, found.approach) == ("The export is slow", "add an index")
+    assert found.trust == pytest.approx(0.85, abs=1e-4)
+    assert found.positions == [2, 3]
+    text = tiers(lambda all_of_them: all_of_them.summary("default")).text
+    assert 'Solved "The export is slow" via "add an index" approach (session S1' in text
+    assert "## Memories" in text
+
+
+def test_a_dead_end_is_avoided_once_it_was_read_twice(writer, tiers):
+    chain = chain_of("look", "drop the table", title="The export is slow", session_id="S2")
+    dead_end = chain.steps.recorded[1].thought_id
+    chain.abandon_thought(dead_end)
+    record(writer, chain)
+    recall(writer, chain, dead_end, version=1)
+    assert patterns(tiers) == []
+
+    recall(writer, chain, dead_end, version=2)
+
+    (found,) = patterns(tiers)
+    assert (found.kind, found.approach, found.recalls) == ("avoided", "drop the table", 2)
+    assert found.positions == [3]
+    assert patterns(tiers, session_id="S2") == [found]
+    assert patterns(tiers, session_id="S1") == []
+    assert patterns(tiers, agent="nobody") == []
+
+
+def test_an_abandoned_chain_is_never_solved(writer, tiers):
+    chain = chain_of("look", title="The export is slow")
+    confirm(chain, ["ada", "bob", "eve", "dan"])
+    chain.abandon()
+    record(writer, chain)
+
+    assert patterns(tiers) == []
+
+
+def test_tenants_do_not_see_each_other(writer, tiers):
+    theirs = chain_of("look", title="Theirs")
+    confirm(theirs, ["ada", "bob", "eve"])
+    repository(writer, Context(actor="ada", tenant="other")).event_store.put(theirs.collect())
+
+    assert patterns(tiers) == []
+    assert len(tiers(lambda all_of_them: all_of_them.summary("other")).patterns) == 1
+    assert "0 chains" in tiers(lambda all_of_them: all_of_them.identity("default"))
+
+
+def test_the_identity_says_what_the_latest_trusted_work_is_about(writer, tiers):
+    chain, doubted = chain_of("look", title="The export"), chain_of("look", title="Nonsense")
+    chain.complete()
+    doubted.judge(Judgement.CORRECTED, source="ada")
+    record(writer, chain, doubted)
+
+    said = tiers(lambda all_of_them: all_of_them.identity("default"))
+
+    assert said == (
+        "Thought ledger: 2 chains of reasoning, 2 thoughts, 0 sessions by ada lately: The export."
+    )
+
+
+def test_before_anything_is_built_there_is_nothing_and_it_is_said(database, tiers):
+    summary = tiers(lambda all_of_them: all_of_them.summary("default"), caught_up=False)
+
+    assert (summary.text, summary.patterns, summary.position, summary.stale) == ("", [], 0, True)
+    assert "0 chains" in tiers(lambda all_of_them: all_of_them.identity("d"), caught_up=False)
