@@ -38,7 +38,7 @@ class ThinkThrough(LedgerPrompt):
 
     async def messages(
         self,
-        source: LedgerSource,
+        source: LedgerSource,  # noqa: ARG002 - nothing is read
         given: Mapping[str, str],
         tenant: str,  # noqa: ARG002
     ) -> list[PromptMessage]:
