@@ -71,7 +71,7 @@ PRODUCTS = _words(
     mongodb airbnb blackberry xbox healthcare datadog deepseek huggingface langchain fastapi
     pagerduty opentelemetry node.js vue.js next.js nuxt.js express.js react.js angular.js ember.js
     backbone.js three.js d3.js chart.js nest.js deno.js p5.js moment.js socket.io asp.net vb.net
-    web3.js alpine.js ruamel.yaml
+    web3.js alpine.js ruamel.yaml pypy
     """
 )
 SURNAME_STARTS = (
@@ -114,8 +114,9 @@ KEYWORDS = _words(
     protected pub public raise return self static struct super switch this throw true try type
     typeof undefined use var void while with yield int str bool float list dict set tuple string
     number boolean char double long short object any bytes array main yes no ok get put post
-    delete head patch select where insert update values foo bar baz len sum max min range print
-    sorted abs map filter reversed zip enumerate open input round next iter isinstance hasattr
+    delete head patch select where insert update values foo bar baz data info
+    debug warning error critical len sum max min range print    sorted abs map filter reversed zip
+    enumerate open input round next iter isinstance hasattr
     getattr pow
     """
 )

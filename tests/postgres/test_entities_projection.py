@@ -1,5 +1,6 @@
 """The read model of entities and links, in a real database."""
 
+import asyncio
 from contextlib import closing
 from dataclasses import replace
 from uuid import uuid4
@@ -14,10 +15,20 @@ from ledger.events import FeedbackGiven
 from ledger.header import Context
 from ledger.recorder import repository
 from projections.entities import Entities
+from projections.entity_search import EntityQuestion, EntitySearch
+from projections.live import LiveConnections
 from projections.retrying import retry_all
 from tests.postgres.histories import Histories, steps
 from tests.postgres.parking import Buggy, contents
-from tests.postgres.projecting import catch_up, follow, record, record_chain, rows, thought
+from tests.postgres.projecting import (
+    catch_up,
+    follow,
+    record,
+    record_chain,
+    rows,
+    running_worker,
+    thought,
+)
 
 NAMES = ["src/a.py", "./src/a.py", "SRC/A.py", "`parse`", "parse()", "numpy==1.2", "so", "x.org/a"]
 texts = st.lists(st.sampled_from(NAMES), max_size=4).map(" ".join)
@@ -53,7 +64,7 @@ def named(connection):
 
 
 @settings(
-    max_examples=20,
+    max_examples=12,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -224,3 +235,35 @@ def test_what_a_user_corrected_is_contradicted(writer, reader, lived, signal, na
 
     link = ("contradicts", None, corrected, chain.id, chain.id, position)
     assert links(reader) == [link] * expected
+
+
+# -- Search ---------------------------------------------------------------------------------------
+
+
+def test_one_reads_ones_own_writes_and_only_those_of_ones_tenant(database, writer):
+    with running_worker(database) as worker, running_worker(database, Entities()) as other:
+        worker.hear("leads")
+        other.hear("leads")
+        theirs = ThoughtChain.start(uuid4(), title="")
+        theirs.add_thought(uuid4(), thought("src/a.py and theirs_alone"))
+        context = Context(actor="ada", tenant="other")
+        repository(writer, context).event_store.put(theirs.collect())
+        ours = ThoughtChain.start(uuid4(), title="")
+        ours.add_thought(uuid4(), thought("src/a.py"))
+        position = record(writer, ours)
+
+        answer = asyncio.run(related(database, EntityQuestion(entity="src/a.py"), position))
+        by_chain = asyncio.run(related(database, EntityQuestion(chain_id=theirs.id), position))
+
+    assert [chain.id for chain in answer.chains] == [ours.id]
+    assert [(entity.thoughts, entity.chains) for entity in answer.entities] == [(1, 1)]
+    assert (answer.together, answer.position, answer.stale) == ([], position, False)
+    assert (by_chain.entities, by_chain.chains) == ([], [])
+
+
+async def related(database, question, position):
+    connections = LiveConnections(lambda: database.connector(Role.READER))
+    try:
+        return await EntitySearch(connections).related("default", question, position=position)
+    finally:
+        await connections.close()
