@@ -89,4 +89,6 @@ def _row(memory: FoundMemory) -> dict[str, Any]:
         similarity=memory.similarity,
         trust=memory.trust,
         dead_end=memory.dead_end or None,
+        superseded_by=memory.superseded_by and str(memory.superseded_by),
+        contradicted=memory.contradicted or None,
     )

@@ -66,6 +66,8 @@ class FoundMemory:
     similarity: float | None
     trust: float | None
     dead_end: bool
+    superseded_by: UUID | None
+    contradicted: bool
     snippet: str
 
 
@@ -177,5 +179,7 @@ def _memory(row: Ranked, shown: Sequence[Any], snippets: Mapping[UUID, str]) -> 
         similarity=None if similarity is None else round(similarity, 6),
         trust=row.best.trust,
         dead_end=row.best.dead_end,
+        superseded_by=row.best.superseded_by,
+        contradicted=row.best.contradicted,
         snippet=snippets[thought_id],
     )

@@ -21,5 +21,9 @@ class Candidate:
     dead_end: bool = False
     # It is what was asked to the letter, where ``is_exact`` leaves case and white space out.
     is_verbatim: bool = False
+    # The latest thought that revises it.
+    superseded_by: UUID | None = None
+    # A user corrected it.
+    contradicted: bool = False
     # Of the thought, from 0 to 1; None where it is not known.
     trust: float | None = None

@@ -20,6 +20,8 @@ LIKENESS_WEIGHT = 0.5
 # of most chains is their first thought, and must not stand for it when that was given up.
 DEAD_END_WEIGHT = 0.5
 TITLE_WEIGHT = 0.4
+# What is worth a thought that was revised: its revision says better what it says.
+SUPERSEDED_WEIGHT = 0.7
 # By how much a score is more with full trust than with none; at 0.5 it stays as it is.
 TRUST_SPAN = 0.5
 NEUTRAL_TRUST = 0.5
@@ -111,7 +113,9 @@ def _fused(texts: Sequence[Candidate], how: Strategy) -> float:
 def _weight(text: Candidate) -> float:
     if text.thought_id is None:
         return TITLE_WEIGHT
-    return DEAD_END_WEIGHT if text.dead_end else 1.0
+    if text.dead_end:
+        return DEAD_END_WEIGHT
+    return SUPERSEDED_WEIGHT if text.superseded_by is not None else 1.0
 
 
 def _ranked(best: Candidate, relevant: float, trust: float | None) -> Ranked:

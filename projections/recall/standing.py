@@ -1,6 +1,7 @@
-"""How thoughts and chains that were found stand now: given up or not, trusted how far."""
+"""How what was found stands now: given up, revised, corrected or not, and trusted how far."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, LiteralString
 from uuid import UUID
 
 import psycopg
@@ -10,9 +11,15 @@ from projections.identity import content_hash_of
 from projections.recall.candidates import Candidate
 
 SELECT_THOUGHTS = """
-    SELECT id, abandoned, content_hash = %(content_hash)s
+    SELECT id, abandoned, revised_by_thought_id, content_hash = %(content_hash)s
       FROM live.thoughts
      WHERE id = ANY (%(thought_ids)s)
+"""
+
+SELECT_CONTRADICTED = """
+    SELECT to_thought_id
+      FROM live.thought_links
+     WHERE kind = 'contradicts' AND to_thought_id = ANY (%(thought_ids)s)
 """
 
 SELECT_TRUST = """
@@ -47,12 +54,7 @@ class Standing:
         """The thoughts that are trusted so far; None for all."""
         if not trust_min:
             return None
-        try:
-            rows = await self._reader.fetch(
-                SELECT_TRUSTED, {"tenant": tenant, "trust_min": trust_min}
-            )
-        except UNKNOWN:
-            return []
+        rows = await self._known(SELECT_TRUSTED, {"tenant": tenant, "trust_min": trust_min})
         return [thought_id for (thought_id,) in rows]
 
     async def judged(
@@ -61,28 +63,29 @@ class Standing:
         """The same with what is known of them, without those archived unless they are kept."""
         thought_ids = [text.thought_id for text in candidates if text.thought_id is not None]
         asked = {"thought_ids": thought_ids, "content_hash": content_hash_of(query)}
-        thoughts = {
-            thought_id: (abandoned, is_verbatim)
-            for thought_id, abandoned, is_verbatim in await self._reader.fetch(
-                SELECT_THOUGHTS, asked
-            )
-        }
-        try:
-            rows = await self._reader.fetch(SELECT_TRUST, asked)
-        except UNKNOWN:
-            rows = []
+        thoughts = {row[0]: row[1:] for row in await self._reader.fetch(SELECT_THOUGHTS, asked)}
+        rows = await self._known(SELECT_TRUST, asked)
+        contradicted = {row[0] for row in await self._known(SELECT_CONTRADICTED, asked)}
         scores = {thought_id: score for thought_id, score, _ in rows}
         archived = {thought_id for thought_id, _, is_archived in rows if is_archived}
         for text in candidates:
             if text.thought_id is not None:
-                text.dead_end, text.is_verbatim = thoughts.get(text.thought_id, (False, False))
+                text.dead_end, text.superseded_by, text.is_verbatim = thoughts.get(
+                    text.thought_id, (False, None, False)
+                )
+                text.contradicted = text.thought_id in contradicted
                 text.trust = scores.get(text.thought_id)
         return [text for text in candidates if keeps_archived or text.thought_id not in archived]
 
     async def of_chains(self, chain_ids: Iterable[UUID]) -> Mapping[UUID, float]:
         """The trust of chains, from 0 to 1: the mean over their live thoughts."""
+        return dict(await self._known(SELECT_CHAIN_TRUST, {"chain_ids": list(chain_ids)}))
+
+    async def _known(
+        self, query: LiteralString, parameters: Mapping[str, Any]
+    ) -> list[tuple[Any, ...]]:
+        """What a read model says that may not have been built yet."""
         try:
-            rows = await self._reader.fetch(SELECT_CHAIN_TRUST, {"chain_ids": list(chain_ids)})
+            return await self._reader.fetch(query, parameters)
         except UNKNOWN:
-            return {}
-        return dict(rows)
+            return []

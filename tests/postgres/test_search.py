@@ -9,6 +9,7 @@ import pytest
 
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
+from ledger.events import Judgement
 from ledger.header import Context
 from ledger.recorder import repository
 from projections.catalogue import ALL
@@ -37,14 +38,21 @@ def found(database):
 
 
 async def related(
-    database, query, position=0, tenant="default", statuses=OPEN, wanted=None, **limits
+    database,
+    query,
+    position=0,
+    tenant="default",
+    statuses=OPEN,
+    wanted=None,
+    *,
+    by="related",
+    **limits,
 ):
     connections = LiveConnections(lambda: database.connector(Role.READER))
     try:
         wanted = RecallFilter(statuses=statuses, **(wanted or {}))
-        return await Recall(connections, QuestionEmbedder(connections), **limits).related(
-            tenant, query, wanted, position=position
-        )
+        recall = Recall(connections, QuestionEmbedder(connections), **limits)
+        return await getattr(recall, by)(tenant, query, wanted, position=position)
     finally:
         await connections.close()
 
@@ -175,6 +183,25 @@ def test_a_dead_end_is_marked_and_comes_after_what_is_as_good(writer, found):
     assert ids(answer) == [exact.id, live.id, dead.id]
     assert [chain.dead_end for chain in answer.chains] == [False, False, True]
     assert ids(same) == [exact.id, dead.id, live.id], "the exact text is worth all, live or not"
+
+
+def test_what_was_revised_comes_after_its_revision_and_names_it(database, writer, found):
+    chain = chain_of("warm the cache by hand")
+    first = chain.steps.recorded[0].thought_id
+    chain.add_checked_thought(
+        uuid4(),
+        thought("warm the cache by a job", 2, is_revision=True, revises_thought_number=1),
+    )
+    chain.judge(Judgement.CORRECTED, source="ada", thought_id=first)
+    record(writer, chain)
+    found("cache")
+
+    answer = asyncio.run(related(database, "warm the cache", by="memories"))
+
+    revision, revised = answer.memories
+    assert (revised.thought_id, revised.superseded_by) == (first, revision.thought_id)
+    assert (revised.contradicted, revision.contradicted) == (True, False)
+    assert revision.score > revised.score
 
 
 def test_a_title_does_not_stand_for_a_first_thought_that_was_given_up(writer, found):

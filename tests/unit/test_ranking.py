@@ -98,6 +98,16 @@ def test_a_dead_end_is_worth_half_and_comes_after_its_equal(how):
     assert ranked[0].score == ranked[1].score
 
 
+def test_a_revised_thought_comes_after_its_revision():
+    revision = text(1, share=0.5)
+    revised = text(2, share=0.6, superseded_by=revision.thought_id)
+
+    assert [row.best for row in rank_thoughts([revised, revision], Strategy.TEXT)] == [
+        revision,
+        revised,
+    ]
+
+
 def test_a_title_stands_for_its_chain_when_nothing_better_does():
     (row,) = rank_chains([title(share=0.9), text(2, share=0.1)], Strategy.TEXT, {})
 
