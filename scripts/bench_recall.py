@@ -84,7 +84,7 @@ async def _measure(database: Database) -> None:
                 await _embedded(database)
                 await _print_exact(recall, traces, recorded)
             await _print_quality(recall, traces)
-            await _record(ledger, [_renamed(chain) for chain in traces.values()])
+            await record(ledger, [_renamed(chain) for chain in traces.values()])
             before = await _embedded(database)
             _print_rebuilds(database, before)
             await _embedded(database, than=before)
@@ -129,15 +129,16 @@ async def _record_up_to(
             break
         more.append(name)
         count += len(_thoughts(traces[name]))
-    await _record(ledger, [traces[name] for name in more])
+    await record(ledger, [traces[name] for name in more])
     return more
 
 
-async def _record(ledger: Ledger, chains: Sequence[Chain]) -> None:
+async def record(ledger: Ledger, chains: Sequence[Chain], *, actor: str = "bench") -> None:
+    """Record chains of operations by the import."""
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
         file.writelines(json.dumps(operation) + "\n" for chain in chains for operation in chain)
         file.flush()
-        context = Context(actor="bench", client="bench")
+        context = Context(actor=actor, client="bench")
         await import_traces(ledger, context, Path(file.name), lambda _: None)
 
 
@@ -175,7 +176,7 @@ async def _print_exact(
     holders: dict[str, set[UUID]] = {}
     for name in recorded:
         for text in _thoughts(traces[name]):
-            holders.setdefault(text, set()).add(_id_of(traces[name]))
+            holders.setdefault(text, set()).add(id_of(traces[name]))
     long = sorted(text for text in holders if len(text) >= CHARACTERS_MIN)
     samples = random.Random(1).sample(long, min(SAMPLES, len(long)))
     count = sum(len(_thoughts(traces[name])) for name in recorded)
@@ -199,7 +200,8 @@ async def _print_exact(
         )
 
 
-def _id_of(chain: Chain) -> UUID:
+def id_of(chain: Chain) -> UUID:
+    """What the import calls it in the log."""
     start = chain[0]
     return chain_id_of(Operation(1, start["chain"], "start", start))
 
@@ -233,8 +235,8 @@ async def _print_quality(recall: Recall, traces: Mapping[str, Chain]) -> None:
 async def _ask(
     recall: Recall, strategy: Strategy, chain: Chain, solved: Sequence[Chain]
 ) -> Quality:
-    own = _id_of(chain)
-    relevant = {_id_of(other) for other in solved} - {own}
+    own = id_of(chain)
+    relevant = {id_of(other) for other in solved} - {own}
     while True:
         found = await recall.related(
             "default",
