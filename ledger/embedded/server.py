@@ -42,7 +42,7 @@ SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
     "port": "5432",
-    "max_connections": "200",
+    "max_connections": "400",
     "shared_buffers": "128MB",
     "timezone": "UTC",
     "log_timezone": "UTC",

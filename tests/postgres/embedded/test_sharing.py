@@ -30,7 +30,7 @@ from tests.postgres.embedded.members import (
     [
         ("listen_addresses", ""),
         ("unix_socket_permissions", "0700"),
-        ("max_connections", "200"),
+        ("max_connections", "400"),
         ("fsync", "on"),
         ("full_page_writes", "on"),
         ("synchronous_commit", "on"),
