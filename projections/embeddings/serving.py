@@ -121,16 +121,21 @@ class Serving:
     def wait(self) -> None:
         """Until something was recorded or asked, or it is told to stop; not long."""
         answering.forget_old(self._connection)
+        # What came along with the answer to a query does not wake the selector.
+        if self._has_heard():
+            return
         with selectors.PollSelector() as selector:
             selector.register(self._connection, selectors.EVENT_READ)
             selector.register(self._stop, selectors.EVENT_READ)
             selector.select(POLL_SECONDS)
-        for _ in self._connection.notifies(timeout=0):
-            pass
+        self._has_heard()
 
     def rest(self) -> None:
         """Say that it ends as it should."""
         lead.say_state(self._connection, lead.RESTING)
+
+    def _has_heard(self) -> bool:
+        return bool(list(self._connection.notifies(timeout=0)))
 
     # -- Spaces -----------------------------------------------------------------------------------
 

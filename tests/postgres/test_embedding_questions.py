@@ -61,6 +61,20 @@ def test_many_ask_at_once_and_each_gets_its_own(database):
     assert [answer.vector for answer in found] == vectors
 
 
+def test_one_after_the_other_each_is_heard_at_once(database):
+    texts = [f"question {number}" for number in range(200)]
+
+    async def one_by_one():
+        async with asking(database) as questions:
+            return [await questions.embed(text) for text in texts]
+
+    with embedding(database):
+        ask_until_embedded(database, QUESTION)
+        found = asyncio.run(one_by_one())
+
+    assert [answer for answer in found if isinstance(answer, NotEmbedded)] == []
+
+
 def test_the_text_of_a_thought_needs_no_model(database, writer, reader):
     record_chain(writer, QUESTION)
     embed(database)
