@@ -297,7 +297,7 @@ def test_a_disk_that_is_full_is_a_failure(database_url):
 
 def test_few_connections_left_are_a_warning(admin, database_url):
     with ExitStack() as many:
-        for _ in range(160):
+        for _ in range(325):
             many.enter_context(connected(database_url))
 
         assert states(database_url, health_server.CHECKS)["connections"] is State.WARNING
