@@ -11,7 +11,7 @@ from tests.acceptance.product import eventually, is_one_clear_sentence, run_well
 from tests.acceptance.traces import read_operations
 
 TOOLSETS = ("--toolsets", "compat,chains")
-CHAINS, SAMPLES, CHARACTERS_MIN = 1_000, 200, 40
+CHAINS, SAMPLES, CHARACTERS_MIN = 1_000, 100, 40
 SECONDS_MAX = 120
 
 pytestmark = pytest.mark.timeout(3 * SECONDS_MAX)
