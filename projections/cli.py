@@ -38,6 +38,10 @@ cli_parked.register(app)
 cli_embed.register(app)
 cli_vectors.register(app)
 
+# The read models share an interpreter, and one of them is waited for: it must not wait long for
+# the others to let go.
+SWITCH_SECONDS = 0.0005
+
 
 def register(command_line: typer.Typer) -> None:
     """Add this module's commands to the command line."""
@@ -93,6 +97,7 @@ def run(
     """
     settings = settings_of(data_dir, database_url, log_format=log_format)
     configure(settings.log_format)
+    sys.setswitchinterval(SWITCH_SECONDS)
     with Stop() as stop:
         stop_process(stop, until_eof=until_eof)
         with Database(settings) as database:

@@ -51,7 +51,7 @@ class Entities:
     version = 1
     tables = ("entities", "entity_mentions", "thought_links")
     chain_columns = MappingProxyType({"entity_mentions": "chain_id", "thought_links": "chain_id"})
-    rest_seconds = 0.01
+    rest_seconds = 0.02
 
     def changes(self, batch: Sequence[Recorded]) -> Iterator[Change]:
         named, links = _Named(), LinkRows()

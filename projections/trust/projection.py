@@ -28,7 +28,7 @@ class Trust:
             "trust_recalls": "stream_id",
         }
     )
-    rest_seconds = 0.01
+    rest_seconds = 0.02
 
     def changes(self, batch: Sequence[Recorded]) -> Deciding:
         fold = TrustFold()
