@@ -67,9 +67,15 @@ class Agent:
         self._ask("initialize", opening)
         self._send({"method": "notifications/initialized"})
 
+    def recall(self, query: str) -> dict[str, Any]:
+        return self._call("get_related_chains", {"query": query})
+
     def think(self, said: dict[str, Any]) -> dict[str, Any]:
         arguments = {"nextThoughtNeeded": True, "totalThoughts": 4, **said}
-        result = self._ask("tools/call", {"name": "sequentialthinking", "arguments": arguments})
+        return self._call("sequentialthinking", arguments)
+
+    def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        result = self._ask("tools/call", {"name": name, "arguments": arguments})
         if result.get("isError"):
             return {"refused": result["content"][0]["text"]}
         return result["structuredContent"]
@@ -114,6 +120,9 @@ def main() -> None:
         show(agent.think(SECOND[1]))
         command("resume", chain_id, data_dir=data_dir)
         show(agent.think(SECOND[1]))
+
+        step("Asked how a like problem was solved, it finds the chain")
+        CONSOLE.print_json(data=agent.recall("a racket and a ball, the difference and the sum"))
         agent.leave()
 
         step("The replay: every event, who, when and what")
