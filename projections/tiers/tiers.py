@@ -122,13 +122,15 @@ SELECT_AVOIDED = """
            AND (%(agent)s::text IS NULL OR chain.agent = %(agent)s)
          ORDER BY thought.chain_id, recalled.recalls DESC, NOT thought.abandoned, thought.sequence
     )
-    SELECT chain.id, chain.session_id, left(chain.title, %(characters_max)s), dead_end.thought,
-           trust.score::float8, dead_end.recalls, dead_end.position
-      FROM dead_end
-      JOIN live.thought_chains AS chain ON chain.id = dead_end.chain_id
-      LEFT JOIN live.chain_trust AS trust ON trust.chain_id = dead_end.chain_id
-     ORDER BY dead_end.recalls DESC, dead_end.position DESC
-     LIMIT %(limit)s
+    SELECT chain.id, chain.session_id, left(chain.title, %(characters_max)s), foremost.thought,
+           -- Of these chains alone: joined, it would be the mean of every chain there is.
+           (SELECT trust.score::float8
+              FROM live.chain_trust AS trust
+             WHERE trust.chain_id = foremost.chain_id),
+           foremost.recalls, foremost.position
+      FROM (SELECT * FROM dead_end ORDER BY recalls DESC, position DESC LIMIT %(limit)s) AS foremost
+      JOIN live.thought_chains AS chain ON chain.id = foremost.chain_id
+     ORDER BY foremost.recalls DESC, foremost.position DESC
 """
 
 SELECT_MEMORIES = """
