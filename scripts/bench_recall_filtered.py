@@ -26,7 +26,7 @@ from projections.embeddings.questions import QuestionVector
 from projections.embeddings.schema import ensure_schema
 from projections.embeddings.spaces import index_neighbours, space_for
 from projections.live import LiveConnections
-from projections.recall.filters import RecallFilter
+from projections.recall.filters import Bounds, RecallFilter
 from projections.recall.likeness import EXACT_THOUGHTS_MAX, SETTINGS, Likeness
 from projections.workers import catch_up_all
 
@@ -150,7 +150,7 @@ async def _print_all(database: Database, vectors: Sequence[Vector]) -> None:
                 likeness = Likeness(reader, QuestionVector(1, len(vector), text), exact_max)
                 start = time.perf_counter()
                 near = await likeness.nearest(
-                    tenant, RecallFilter(statuses=("active", "completed")), WANTED
+                    tenant, RecallFilter(statuses=("active", "completed")), WANTED, Bounds()
                 )
                 seconds.append(time.perf_counter() - start)
                 asked = {"tenant": tenant, "vector": text, "wanted": WANTED}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
+from uuid import UUID
 
 RESULTS_MAX = 50
 
@@ -25,6 +26,12 @@ ALLOWED: LiteralString = """
     )
 """
 
+# For a condition: the thoughts that trust lets pass; a title is none, and goes by its chain.
+OF_TRUST: LiteralString = """
+    (%(trusted)s::uuid[] IS NULL OR thought_id = ANY (%(trusted)s))
+           AND (thought_id <> ALL (%(archived)s::uuid[])) IS NOT FALSE
+"""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecallFilter:
@@ -44,11 +51,26 @@ class RecallFilter:
     limit: int = RESULTS_MAX
 
 
-def parameters_of(tenant: str, wanted: RecallFilter) -> dict[str, Any]:
-    """What ALLOWED asks for; ``known`` are chains to leave out."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bounds:
+    """What trust leaves out before the best are taken: else it would take their places.
+
+    Only the thoughts *trusted*, if not None; none of those *archived*, nor of chains of which
+    nothing else is left.
+    """
+
+    trusted: Sequence[UUID] | None = None
+    archived: Sequence[UUID] = ()
+    archived_chains: Sequence[UUID] = ()
+
+
+def parameters_of(tenant: str, wanted: RecallFilter, bounds: Bounds) -> dict[str, Any]:
+    """What ALLOWED and OF_TRUST ask for; ``known`` are chains to leave out."""
     return {
         "tenant": tenant,
-        "known": [],
+        "known": list(bounds.archived_chains),
+        "trusted": None if bounds.trusted is None else list(bounds.trusted),
+        "archived": list(bounds.archived),
         "statuses": [str(status) for status in wanted.statuses],
         "session_id": wanted.session_id,
         "agent": wanted.agent,

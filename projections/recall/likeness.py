@@ -15,7 +15,13 @@ from psycopg.sql import SQL, Composed, Identifier, Literal
 from ledger.reader import Reader
 from projections.embeddings.questions import QuestionVector
 from projections.recall.candidates import Candidate
-from projections.recall.filters import ALLOWED, RecallFilter, parameters_of
+from projections.recall.filters import (
+    ALLOWED,
+    OF_TRUST,
+    Bounds,
+    RecallFilter,
+    parameters_of,
+)
 
 # So many thoughts are compared one by one; scripts/bench recall measures where the index wins.
 EXACT_THOUGHTS_MAX = 12_000
@@ -43,7 +49,7 @@ SELECT_NEAREST_EXACTLY: LiteralString = f"""{ALLOWED}
     SELECT position, chain_id, thought_id, 1 - (vector <=> %(vector)s::vector)
       FROM {{thoughts}} AS near
      WHERE chain_id = ANY (ARRAY(SELECT id FROM allowed))
-       AND (%(trusted)s::uuid[] IS NULL OR thought_id = ANY (%(trusted)s))
+       AND {OF_TRUST}
      ORDER BY vector <=> %(vector)s::vector, position DESC
      LIMIT %(nearest)s
 """  # noqa: S608 - of constants only
@@ -55,7 +61,7 @@ SELECT_NEAREST_CHAINS: LiteralString = f"""{ALLOWED}
                near.vector <=> %(vector)s::vector AS distance
           FROM {{thoughts}} AS near
          WHERE chain_id = ANY (ARRAY(SELECT id FROM allowed))
-           AND (%(trusted)s::uuid[] IS NULL OR near.thought_id = ANY (%(trusted)s))
+           AND {OF_TRUST}
          ORDER BY near.chain_id, near.vector <=> %(vector)s::vector
     )
     SELECT position, chain_id, thought_id, 1 - distance
@@ -73,7 +79,7 @@ SELECT_NEAREST_BY_INDEX: LiteralString = f"""{ALLOWED}
             FROM {{thoughts}} AS near
            WHERE tenant = %(tenant)s
              AND (chain_id IN (SELECT id FROM allowed)) IS TRUE
-             AND (%(trusted)s::uuid[] IS NULL OR thought_id = ANY (%(trusted)s))
+             AND {OF_TRUST}
            ORDER BY vector::halfvec({{dimensions}})
                     <=> %(vector)s::vector::halfvec({{dimensions}})
            LIMIT %(compared)s
@@ -102,15 +108,13 @@ class Likeness:
         tenant: str,
         wanted: RecallFilter,
         count: int,
-        *,
-        trusted: Sequence[UUID] | None = None,
+        bounds: Bounds,
     ) -> list[Candidate]:
         """The *count* thoughts most like the question, of those *wanted*; fewer if there are."""
-        parameters = parameters_of(tenant, wanted) | {
+        parameters = parameters_of(tenant, wanted, bounds) | {
             "vector": self._question.vector,
             "nearest": count,
             "compared": count * COMPARED_AGAIN,
-            "trusted": None if trusted is None else list(trusted),
         }
         if self._question.dimensions <= INDEXED_DIMENSIONS_MAX:
             ((allowed,),) = await self._reader.fetch(COUNT_ALLOWED, parameters)
@@ -124,16 +128,15 @@ class Likeness:
         self,
         tenant: str,
         wanted: RecallFilter,
+        bounds: Bounds,
         *,
         known: Iterable[UUID],
-        trusted: Sequence[UUID] | None = None,
     ) -> list[Candidate]:
         """The nearest thought of each of the nearest chains, but for those *known*."""
-        parameters = parameters_of(tenant, wanted) | {
-            "known": list(known),
+        parameters = parameters_of(tenant, wanted, bounds) | {
+            "known": [*bounds.archived_chains, *known],
             "vector": self._question.vector,
             "nearest": wanted.limit,
-            "trusted": None if trusted is None else list(trusted),
         }
         return await self._fetch(SELECT_NEAREST_CHAINS, parameters)
 

@@ -16,7 +16,7 @@ from projections.embeddings.questions import (
 from projections.live import LiveConnections
 from projections.recall.answers import FoundMemories, RelatedChains, show_chains, show_memories
 from projections.recall.candidates import Candidate
-from projections.recall.filters import RecallFilter
+from projections.recall.filters import Bounds, RecallFilter
 from projections.recall.likeness import EXACT_THOUGHTS_MAX, SETTINGS, Likeness
 from projections.recall.questions import Questions
 from projections.recall.ranking import Ranked, Strategy, rank_chains, rank_thoughts
@@ -132,27 +132,32 @@ class Recall:
         reader = self._connections.reader
         position, vector = await asyncio.gather(self._position(), self._embed(query, strategy))
         standing = Standing(reader)
-        trusted = await standing.trusted(tenant, wanted.trust_min)
+        bounds = await standing.bounds(tenant, wanted.trust_min)
         how, because, likeness, near = Strategy.TEXT, None, None, list[Candidate]()
         if isinstance(vector, NotEmbedded):
             because = vector.reason
         elif vector is not None:
             likeness = Likeness(reader, vector, self._exact_thoughts_max)
-            near = await self._nearest(likeness, tenant, wanted, trusted, by_chain=by_chain)
+            near = await self._nearest(likeness, tenant, wanted, bounds, by_chain=by_chain)
             how = _tier(near) if strategy is Strategy.TIERED else strategy
         said = Said([], {})
         if how is not Strategy.VECTOR:
             words = Words(reader, self._entries_max)
             also = [candidate.position for candidate in near]
             said = await words.find(
-                tenant, query, wanted, position=position, also=also, trusted=trusted
+                tenant,
+                query,
+                wanted,
+                position=position,
+                bounds=bounds,
+                also=also,
+                with_titles=by_chain,
             )
         found = _merged(said.texts, near)
         if likeness is not None and how is Strategy.HYBRID:
             await likeness.compare(found)
-        keeps_archived = wanted.trust_min is not None
-        candidates = await standing.judged(found, query, keeps_archived=keeps_archived)
-        return _Pool(candidates, said.weights, how, position, because)
+        await standing.judge(found, query)
+        return _Pool(found, said.weights, how, position, because)
 
     async def _position(self) -> int:
         settings = {"names": list(SETTINGS), "values": list(SETTINGS.values())}
@@ -167,16 +172,16 @@ class Recall:
         likeness: Likeness,
         tenant: str,
         wanted: RecallFilter,
-        trusted: Sequence[UUID] | None,
+        bounds: Bounds,
         *,
         by_chain: bool,
     ) -> list[Candidate]:
         count = max(NEAREST_MIN, NEAREST_TIMES * wanted.limit)
-        near = await likeness.nearest(tenant, wanted, count, trusted=trusted)
+        near = await likeness.nearest(tenant, wanted, count, bounds)
         chains = {candidate.chain_id for candidate in near}
         if by_chain and len(chains) < wanted.limit and len(near) == count:
             # Many thoughts of few chains: look at each chain's nearest one.
-            near += await likeness.nearest_chains(tenant, wanted, known=chains, trusted=trusted)
+            near += await likeness.nearest_chains(tenant, wanted, bounds, known=chains)
         return near
 
     # -- What is answered -------------------------------------------------------------------------

@@ -9,6 +9,8 @@ import psycopg
 from ledger.reader import Reader
 from projections.identity import content_hash_of
 from projections.recall.candidates import Candidate
+from projections.recall.filters import Bounds
+from projections.trust.policy import FLOOR
 
 SELECT_THOUGHTS = """
     SELECT id, abandoned, revised_by_thought_id, content_hash = %(content_hash)s
@@ -23,7 +25,7 @@ SELECT_CONTRADICTED = """
 """
 
 SELECT_TRUST = """
-    SELECT thought_id, score::float8, archived
+    SELECT thought_id, score::float8
       FROM live.memory_trust
      WHERE thought_id = ANY (%(thought_ids)s)
 """
@@ -32,6 +34,22 @@ SELECT_TRUSTED = """
     SELECT thought_id
       FROM live.memory_trust
      WHERE tenant = %(tenant)s AND score >= %(trust_min)s
+"""
+
+# A value below the floor does not decay, and none decays to below it: it is archived, or not, for
+# as long as no signal comes.
+SELECT_ARCHIVED = """
+    WITH archived AS MATERIALIZED (
+        SELECT thought_id, chain_id
+          FROM live.trust_memories
+         WHERE tenant = %(tenant)s AND value_millionths < %(floor)s
+    )
+    SELECT ARRAY(SELECT thought_id FROM archived),
+           ARRAY(SELECT chain_id
+                   FROM live.trust_memories
+                  WHERE chain_id = ANY (ARRAY(SELECT chain_id FROM archived))
+                  GROUP BY chain_id
+                 HAVING max(value_millionths) < %(floor)s)
 """
 
 SELECT_CHAIN_TRUST = """
@@ -50,24 +68,24 @@ class Standing:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
 
-    async def trusted(self, tenant: str, trust_min: float | None) -> Sequence[UUID] | None:
-        """The thoughts that are trusted so far; None for all."""
+    async def bounds(self, tenant: str, trust_min: float | None) -> Bounds:
+        """What is left out for the trust it has: by default what is archived, at 0 nothing."""
+        if trust_min is None:
+            asked = {"tenant": tenant, "floor": FLOOR}
+            for archived, chains in await self._known(SELECT_ARCHIVED, asked):
+                return Bounds(archived=archived, archived_chains=chains)
         if not trust_min:
-            return None
+            return Bounds()
         rows = await self._known(SELECT_TRUSTED, {"tenant": tenant, "trust_min": trust_min})
-        return [thought_id for (thought_id,) in rows]
+        return Bounds(trusted=[thought_id for (thought_id,) in rows])
 
-    async def judged(
-        self, candidates: Sequence[Candidate], query: str, *, keeps_archived: bool
-    ) -> list[Candidate]:
-        """The same with what is known of them, without those archived unless they are kept."""
+    async def judge(self, candidates: Sequence[Candidate], query: str) -> None:
+        """Note what is known of them."""
         thought_ids = [text.thought_id for text in candidates if text.thought_id is not None]
         asked = {"thought_ids": thought_ids, "content_hash": content_hash_of(query)}
         thoughts = {row[0]: row[1:] for row in await self._reader.fetch(SELECT_THOUGHTS, asked)}
-        rows = await self._known(SELECT_TRUST, asked)
+        scores = dict(await self._known(SELECT_TRUST, asked))
         contradicted = {row[0] for row in await self._known(SELECT_CONTRADICTED, asked)}
-        scores = {thought_id: score for thought_id, score, _ in rows}
-        archived = {thought_id for thought_id, _, is_archived in rows if is_archived}
         for text in candidates:
             if text.thought_id is not None:
                 text.dead_end, text.superseded_by, text.is_verbatim = thoughts.get(
@@ -75,7 +93,6 @@ class Standing:
                 )
                 text.contradicted = text.thought_id in contradicted
                 text.trust = scores.get(text.thought_id)
-        return [text for text in candidates if keeps_archived or text.thought_id not in archived]
 
     async def of_chains(self, chain_ids: Iterable[UUID]) -> Mapping[UUID, float]:
         """The trust of chains, from 0 to 1: the mean over their live thoughts."""

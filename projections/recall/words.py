@@ -4,11 +4,16 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, LiteralString
-from uuid import UUID
 
 from ledger.reader import Reader
 from projections.recall.candidates import Candidate
-from projections.recall.filters import ALLOWED, RecallFilter, parameters_of
+from projections.recall.filters import (
+    ALLOWED,
+    OF_TRUST,
+    Bounds,
+    RecallFilter,
+    parameters_of,
+)
 from projections.recall.question import AskedTerms, ask, weigh
 from projections.terms import BLOCK_BITS, PLACE_SHIFT, TIMES_MAX, TIMES_SHIFT
 
@@ -79,7 +84,8 @@ SELECT_TEXTS: LiteralString = f"""{ALLOWED}
           FROM found
           JOIN live.term_texts AS text ON text.position = found.position
          WHERE (text.chain_id IN (SELECT id FROM allowed)) IS TRUE
-           AND (%(trusted)s::uuid[] IS NULL OR text.thought_id = ANY (%(trusted)s))
+           AND {OF_TRUST}
+           AND (%(with_titles)s OR thought_id IS NOT NULL)
     ), foremost AS (
         SELECT id,
                array_agg(position) AS positions,
@@ -138,20 +144,23 @@ class Words:
         wanted: RecallFilter,
         *,
         position: int,
+        bounds: Bounds,
         also: Sequence[int] = (),
-        trusted: Sequence[UUID] | None = None,
+        with_titles: bool = True,
     ) -> Said:
         """The texts of the foremost chains, and those at the positions *also* that say anything.
 
-        *position* is that of the read model.  *trusted*: only these thoughts.
+        *position* is that of the read model.
         """
         # In a thread, as all that goes through texts: a long one must not hold up other callers.
         asked, digest = await asyncio.to_thread(ask, query)
         ((texts, terms),) = await self._reader.fetch(SELECT_TOTALS, {"tenant": tenant})
         rows = await self._reader.fetch(SELECT_FREQUENCIES, {"tenant": tenant, "terms": asked})
         known = weigh(asked, dict(rows), texts)
-        parameters = parameters_of(tenant, wanted) | _of_words(digest, terms / max(texts, 1))
-        parameters |= {"also": list(also), "trusted": trusted and list(trusted)}
+        parameters = parameters_of(tenant, wanted, bounds) | _of_words(
+            digest, terms / max(texts, 1)
+        )
+        parameters |= {"also": list(also), "with_titles": with_titles}
         rarest = known.rarest(self._entries_max)
         entries = sum(known.entries[term] for term in rarest)
         if entries > self._entries_max:
@@ -170,7 +179,7 @@ class Words:
         further = {
             **parameters,
             "first_block": 0,
-            "known": list({text.chain_id for text in found}),
+            "known": [*parameters["known"], *{text.chain_id for text in found}],
         }
         rows = await self._reader.fetch(SELECT_BLOCKS, further, prepare=False)
         further["blocks"] = [block for (block,) in rows]

@@ -8,6 +8,7 @@ import pytest
 
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
+from ledger.events import Judgement
 from ledger.header import Context
 from ledger.recorder import repository
 from projections.catalogue import ALL
@@ -231,6 +232,22 @@ def test_a_dead_end_by_likeness_comes_after_what_is_as_good(writer, embed, recal
 
     assert ids(answer) == [live.id, dead.id]
     assert [chain.dead_end for chain in answer.chains] == [False, True]
+
+
+def test_what_is_archived_takes_no_place_of_what_is_not(writer, embed, recall):
+    good = [chain_of(f"word1 word2 and others {number}") for number in range(3)]
+    archived = [chain_of("word1 word2") for _ in range(120)]
+    for chain in archived:
+        for _ in range(3):
+            chain.judge(Judgement.CORRECTED, source="ada")
+    record(writer, *good, *archived)
+    embed()
+
+    for by in ("related", "memories"):
+        for strategy in (Strategy.VECTOR, Strategy.TIERED, Strategy.HYBRID):
+            answer = recall("word1 word2", by=by, strategy=strategy, limit=10)
+            rows = answer.chains if by == "related" else answer.memories
+            assert {getattr(row, "chain_id", row.id) for row in rows} == {c.id for c in good}
 
 
 def test_a_vector_of_an_event_the_read_models_do_not_have_is_passed_over(

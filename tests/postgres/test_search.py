@@ -204,6 +204,52 @@ def test_what_was_revised_comes_after_its_revision_and_names_it(database, writer
     assert revision.score > revised.score
 
 
+def archived(*texts, title=""):
+    chain = chain_of(*texts, title=title)
+    for step in chain.steps.recorded:
+        for _ in range(3):
+            chain.judge(Judgement.CORRECTED, source="ada", thought_id=step.thought_id)
+    return chain
+
+
+@pytest.mark.parametrize("by", ["related", "memories"])
+def test_what_is_archived_takes_no_place_of_what_is_not(database, writer, found, by):
+    good = [chain_of(f"a cold cache, said in many other words {n}") for n in range(3)]
+    record(writer, *good, *[archived("cold cache", title="cold cache") for _ in range(250)])
+    found("cache")
+
+    def rows(**wanted):
+        answer = asyncio.run(related(database, "cold cache", wanted=wanted, by=by, statuses=OPEN))
+        return answer.chains if by == "related" else answer.memories
+
+    ours = {chain.id for chain in good}
+    assert {getattr(row, "chain_id", row.id) for row in rows()} == ours
+    assert len(rows(trust_min=0.0)) == 50
+
+
+def test_a_chain_with_an_archived_thought_is_found_by_its_others(database, writer, found):
+    chain = chain_of("the cache is a flute", "the cache is cold")
+    first = chain.steps.recorded[0].thought_id
+    for _ in range(3):
+        chain.judge(Judgement.CORRECTED, source="ada", thought_id=first)
+    record(writer, chain)
+
+    assert ids(found("cache")) == [chain.id]
+    (row,) = asyncio.run(related(database, "cache", by="memories")).memories
+    assert row.snippet == "the cache is cold"
+
+
+def test_titles_take_no_place_of_thoughts(database, writer, found):
+    titled = [chain_of("something else", title="cold cache") for _ in range(210)]
+    good = [chain_of(f"a cold cache, said in many other words {n}") for n in range(3)]
+    record(writer, *good, *titled)
+    found("cache")
+
+    memories = asyncio.run(related(database, "cold cache", by="memories")).memories
+
+    assert {row.chain_id for row in memories} == {chain.id for chain in good}
+
+
 def test_a_title_does_not_stand_for_a_first_thought_that_was_given_up(writer, found):
     chain = chain_of("the cache is cold", "so warm it up", title="the cache is cold")
     chain.abandon_thought(chain.steps.recorded[0].thought_id)
