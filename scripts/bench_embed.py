@@ -1,8 +1,9 @@
 """Backfill against the model's own best rate, and appends with and without it, in one run.
 
 Baseline of the backfill: the same texts through the same model, all sorted by length, in the best
-size of batch.  Appends are one task's, one at a time; beside them a real embedding process works
-through what is in the log.  Rounds alternate, and medians are printed, because machines are noisy.
+size of batch.  Appends are one task's, at full speed (embedding stands aside for those) and at an
+agent's pace; beside them a real embedding process works through what is in the log.  Rounds
+alternate, and medians are printed, because machines are noisy.
 """
 
 import asyncio
@@ -12,12 +13,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from bench_append import CONTEXT, drive, thinker
+from bench_append import CONTEXT, drive, percentiles, thinker
 from bench_stdio import ms
 
 from ledger.aggregate import ThoughtChain
@@ -39,6 +41,8 @@ LOAD_TEXTS = 12_000
 CHAIN_THOUGHTS = 25
 BATCHES = (4, 8, 16, 32)
 READY_SECONDS_MAX = 180.0
+PACE = 50
+PACED = 400
 WORDS = (
     "the a so that we then because index table migration step problem answer total cost each half "
     "number first check wrong right instead branch value left more than two three twelve sum so "
@@ -116,23 +120,44 @@ def backfill_rate(connector: Connector, model: Model) -> float:
 
 
 async def bench_appends(database: Database, connector: Connector, data_dir: str) -> None:
-    quiet: list[tuple[float, float, float]] = []
-    loaded: list[tuple[float, float, float]] = []
+    found: dict[tuple[str, str], list[tuple[float, float, float]]] = defaultdict(list)
     rates: list[float] = []
     async with Ledger(database) as ledger:
         await drive(thinker(ledger), 1)
         for _ in range(ROUNDS):
-            quiet.append(await drive(thinker(ledger), 1))
+            for name, measured in MEASURED.items():
+                found[name, "alone"].append(await measured(ledger))
             with embedding(connector, data_dir):
-                loaded.append(await drive(thinker(ledger), 1))
+                for name, measured in MEASURED.items():
+                    found[name, "embedding beside"].append(await measured(ledger))
                 after = look(connector)
             assert after.behind, "the load ran out; record more texts"
             rates.append(after.rate or 0.0)
     print("appends, one task")
-    for name, rows in (("alone", quiet), ("while thoughts are embedded", loaded)):
+    for (name, beside), rows in sorted(found.items()):
         rate, p50, p99 = (statistics.median(column) for column in zip(*rows, strict=True))
-        print(f"  {name:<28} {rate:>6,.0f}/s   p50 {ms(p50)}   p99 {ms(p99)}")
-    print(f"  meanwhile {statistics.median(rates):,.0f} texts/s were embedded")
+        print(f"  {name:<14} {beside:<16} {rate:>6,.0f}/s   p50 {ms(p50)}   p99 {ms(p99)}")
+    print(f"  beside those at a pace {statistics.median(rates):,.0f} texts/s were embedded")
+
+
+async def as_fast_as_it_can(ledger: Ledger) -> tuple[float, float, float]:
+    return await drive(thinker(ledger), 1)
+
+
+async def at_a_pace(ledger: Ledger) -> tuple[float, float, float]:
+    """Events a second, p50 and p99 seconds of appends that come as agents' do."""
+    step, _ = await thinker(ledger)()
+    taken: list[float] = []
+    begin = time.perf_counter()
+    for _ in range(PACED):
+        await asyncio.sleep(1 / PACE)
+        start = time.perf_counter()
+        await step()
+        taken.append(time.perf_counter() - start)
+    return PACED / (time.perf_counter() - begin), *percentiles(taken)
+
+
+MEASURED = {"at full speed": as_fast_as_it_can, "at a pace": at_a_pace}
 
 
 @contextmanager

@@ -105,8 +105,8 @@ class Embedder:
     def _follow(self, serving: Serving) -> None:
         busy_at = time.monotonic()
         while not self._stop.is_set():
-            # A question goes before the next batch.
-            if serving.answer() or serving.take_turn():
+            # A question goes before the next batch, which leaves the processors to a burst.
+            if serving.answer() or serving.stand_aside() or serving.take_turn():
                 busy_at = time.monotonic()
                 continue
             if time.monotonic() > busy_at + self._idle_seconds_max:

@@ -12,6 +12,7 @@ from ledger import log
 from ledger.database import Connector
 from ledger.said import Said
 from projections.embeddings import answering, lead
+from projections.embeddings.bursts import Bursts
 from projections.embeddings.choice import Choice
 from projections.embeddings.loading import check_dimensions
 from projections.embeddings.model import Model
@@ -29,6 +30,8 @@ from projections.stopping import Stop
 # In case it is not woken; and how often its server hears of it at least.
 POLL_SECONDS = 1.0
 SAY_SECONDS = 2.0
+# How long a question may wait while it stands aside.
+ASIDE_SECONDS = 0.05
 
 MODEL_GONE = "the model of the vectors that are searched cannot be loaded"
 
@@ -60,6 +63,7 @@ class Serving:
         self._at_work: tuple[Page, Model] | None = None
         self._indexed: set[int] = set()
         self._tried_again: set[int] = set()
+        self._bursts = Bursts()
         self._say_at = 0.0
 
     def prepare(self) -> None:
@@ -99,6 +103,16 @@ class Serving:
             for question in questions:
                 answering.answer(self._connection, question, space, made[question.text])
         answering.forget_old(self._connection)
+        return True
+
+    def stand_aside(self) -> bool:
+        """Leave the processors to a burst of recording for a moment; whether there is one."""
+        if not self._bursts.are_on(log.head(self._connection), time.monotonic()):
+            return False
+        with selectors.PollSelector() as selector:
+            # Not the session: it hears of each append.
+            selector.register(self._stop, selectors.EVENT_READ)
+            selector.select(ASIDE_SECONDS)
         return True
 
     def take_turn(self) -> bool:

@@ -1,6 +1,7 @@
 """Questions are embedded by whoever embeds, and nobody waits long for it."""
 
 import asyncio
+import threading
 import time
 from contextlib import closing
 
@@ -8,6 +9,7 @@ import pytest
 
 from ledger.database import Connector, Role
 from projections.embeddings import status
+from projections.embeddings.bursts import Bursts
 from projections.embeddings.choice import DEFAULT
 from projections.embeddings.hashing import HashingModel
 from projections.embeddings.lead import be_ready, take_lead
@@ -73,6 +75,22 @@ def test_one_after_the_other_each_is_heard_at_once(database):
         found = asyncio.run(one_by_one())
 
     assert [answer for answer in found if isinstance(answer, NotEmbedded)] == []
+
+
+def test_in_a_burst_only_questions_are_embedded(database, writer, reader, monkeypatch):
+    burst = threading.Event()
+    burst.set()
+    monkeypatch.setattr(Bursts, "are_on", lambda *_: burst.is_set())
+    record_chain(writer, "the first", "the second")
+
+    with embedding(database):
+        ask_until_embedded(database, QUESTION)
+        during = status.look(reader)
+        burst.clear()
+        eventually(lambda: status.look(reader).behind == 0)
+
+    assert (during.thoughts, during.behind > 0) == (0, True)
+    assert status.look(reader).thoughts == 2
 
 
 def test_the_text_of_a_thought_needs_no_model(database, writer, reader):
