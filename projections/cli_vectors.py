@@ -8,6 +8,7 @@ import typer
 from ledger.database import Role
 from ledger.display import local_time, print_table, printing
 from ledger.options import DatabaseUrl, DataDir, Json, opened, settings_of
+from ledger.settings import Settings
 from projections.cli_words import print_json
 from projections.embeddings import operating
 from projections.embeddings.choice import chosen, name_of
@@ -88,8 +89,7 @@ def rollback(
             print_json(space)
             return
         print(f"space {space.number} of {space.model} is searched from now on")
-        source = chosen(settings).source
-        if source is None or name_of(source) != space.model:
+        if not _is_set(settings, space):
             print(
                 f"new thoughts get vectors there as long as its model can be loaded; set "
                 f"{MODEL_SETTING} to {space.source} to stay with it"
@@ -103,8 +103,12 @@ def drop(
     data_dir: DataDir = None,
     database_url: DatabaseUrl = None,
 ) -> None:
-    """Drop a space that is not searched, with its vectors."""
-    with opened(settings_of(data_dir, database_url)) as database, printing():
+    """Drop a space that is not searched, with its vectors.
+
+    It is made again, and searched when complete, as long as its model is set.
+    """
+    settings = settings_of(data_dir, database_url)
+    with opened(settings) as database, printing():
         with database.connector(Role.PROJECTOR).connect() as connection:
             ensure_schema(connection)
             space = operating.drop(connection, number)
@@ -112,6 +116,17 @@ def drop(
             print_json({"dropped": space.number, "thoughts": space.thoughts})
         else:
             print(f"space {space.number} of {space.model} is gone, with {space.thoughts:,} vectors")
+            if _is_set(settings, space):
+                print(
+                    f"its model is set, so it is made again, and searched when complete; set "
+                    f"{MODEL_SETTING} to another one to do without"
+                )
+
+
+def _is_set(settings: Settings, space: Space) -> bool:
+    """Whether a process of these settings embeds with the model of *space*."""
+    source = chosen(settings).source
+    return source is not None and name_of(source) == space.model
 
 
 def _line(space: Space) -> tuple[str, ...]:

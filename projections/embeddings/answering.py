@@ -1,11 +1,13 @@
 """The embedding process' side of questions: what was asked, embedded in the live space."""
 
+from itertools import accumulate
 from typing import NamedTuple
 from uuid import UUID
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from projections.embeddings.batches import TEXT_CHARACTERS_READ
 from projections.embeddings.model import Vector, as_text, is_usable
 from projections.embeddings.spaces import Space
 
@@ -14,8 +16,9 @@ ASKED_CHANNEL = "vectors_questions"
 ANSWERED_CHANNEL = "vectors_answers"
 
 QUESTIONS_MAX = 8
-# Who asked has left by then.
-ASKED_SECONDS_MAX = 1.0
+# Who asked leaves after 0.5 s, and the model takes a moment too.
+WAITING_SECONDS_MAX = 0.4
+KEPT_SECONDS_MAX = 1.0
 
 SELECT_QUESTIONS = """
     SELECT id, text
@@ -23,7 +26,7 @@ SELECT_QUESTIONS = """
      WHERE vector IS NULL
        AND failure IS NULL
        AND asked_at > clock_timestamp() - make_interval(secs => %(seconds)s)
-     ORDER BY asked_at
+     ORDER BY asked_at DESC
      LIMIT %(limit)s
 """
 UPDATE_ANSWERED = """
@@ -50,10 +53,20 @@ class Asked(NamedTuple):
     text: str
 
 
-def open_questions(connection: Connection[TupleRow]) -> list[Asked]:
-    """The oldest that somebody still waits for."""
-    asked = {"seconds": ASKED_SECONDS_MAX, "limit": QUESTIONS_MAX}
-    return [Asked(*row) for row in connection.execute(SELECT_QUESTIONS, asked).fetchall()]
+def open_questions(connection: Connection[TupleRow], characters_max: int) -> list[Asked]:
+    """Some that somebody still waits for, one at least, of *characters_max* together.
+
+    The latest first: where more is asked than can be answered, the oldest would all be answered
+    when nobody waits any more.
+    """
+    asked = {"seconds": WAITING_SECONDS_MAX, "limit": QUESTIONS_MAX}
+    found = [Asked(*row) for row in connection.execute(SELECT_QUESTIONS, asked).fetchall()]
+    sizes = accumulate(min(len(question.text), TEXT_CHARACTERS_READ) for question in found)
+    return [
+        question
+        for number, (question, size) in enumerate(zip(found, sizes, strict=True))
+        if number == 0 or size <= characters_max
+    ]
 
 
 def answer(
@@ -78,7 +91,7 @@ def refuse(connection: Connection[TupleRow], question: Asked, reason: str) -> No
 
 def forget_old(connection: Connection[TupleRow]) -> None:
     """Delete the questions that nobody waits for any more."""
-    connection.execute(DELETE_OLD, {"seconds": ASKED_SECONDS_MAX})
+    connection.execute(DELETE_OLD, {"seconds": KEPT_SECONDS_MAX})
 
 
 def _leave(connection: Connection[TupleRow], question: Asked, **said: object) -> None:

@@ -1,5 +1,6 @@
 """What embedding can refuse."""
 
+from ledger.display import shortened
 from projections.errors import ProjectionError
 
 INSTALL = "pip install 'thought-ledger[semantic]'"
@@ -14,7 +15,8 @@ class ModelUnknownError(EmbeddingError):
     """The setting names no model."""
 
     def __init__(self, source: str, reason: str) -> None:
-        super().__init__(f"there is no model {source!r}: {reason}; correct {MODEL_SETTING}")
+        named = shortened(source)
+        super().__init__(f"there is no model {named}: {reason}; correct {MODEL_SETTING}")
         self.source = source
 
 
@@ -23,8 +25,8 @@ class ModelMissingError(EmbeddingError):
 
     def __init__(self, source: str, reason: str) -> None:
         super().__init__(
-            f"the model {source} cannot be loaded ({reason}); install it, or set {MODEL_SETTING} "
-            "to the path of one, or to off"
+            f"the model {shortened(source)} cannot be loaded ({reason}); install it, or set "
+            f"{MODEL_SETTING} to the path of one, or to off"
         )
         self.source = source
 

@@ -5,6 +5,7 @@ worker, however that ends, and the process ends with the pipe.
 """
 
 import selectors
+import signal
 import subprocess
 import sys
 import threading
@@ -39,6 +40,9 @@ CHILD_LOOK_SECONDS = 0.25
 PAUSE_SECONDS_MIN = 1.0
 PAUSE_SECONDS_MAX = 300.0
 STOP_SECONDS_MAX = 0.5
+
+# It has ended as it should, or has said itself what is wrong.
+EXPECTED_CODES = (0, 2, 3)
 
 COMMAND = (sys.executable, "-P", "-m", "projections", "embed", "--until-eof")
 
@@ -124,10 +128,23 @@ class Launcher:
             while child.poll() is None and not self._stop.wait(CHILD_LOOK_SECONDS):
                 pass
             _end(child)
+        if self._stop.is_set():
+            return
+        if child.returncode not in EXPECTED_CODES:
+            self._say_why_it_ended(child.returncode)
         if child.returncode == 0 or time.monotonic() > began + PAUSE_SECONDS_MAX:
             self._pause_seconds = PAUSE_SECONDS_MIN
         if not self._stop.wait(self._pause_seconds) and child.returncode != 0:
             self._pause_seconds = min(2 * self._pause_seconds, PAUSE_SECONDS_MAX)
+
+    def _say_why_it_ended(self, code: int) -> None:
+        """Leave word of a process that could not leave its own."""
+        how = _signal_name(-code) if code < 0 else f"exit code {code}"
+        reason = f"the process ended by {how}, and is started again in {self._pause_seconds:.0f} s"
+        with suppress(*FAULTS), self._connector.connect() as connection:
+            ensure_schema(connection)
+            lead.say_state(connection, lead.FAILED, reason)
+        self._say(Said(f"{reason}; search goes on by words", event="embedding_ended", code=code))
 
     def _back_off(self, error: Exception) -> None:
         # What is wrong with the database, who keeps up the read models says as well.
@@ -165,6 +182,14 @@ def is_needed(connection: Connection[TupleRow], choice: Choice, *, is_asked: boo
         return head > 0
     followed = [space for space in spaces if space.state != "kept"]
     return is_asked or any(space.position < head for space in followed)
+
+
+def _signal_name(number: int) -> str:
+    """As people know it."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

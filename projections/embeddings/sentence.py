@@ -82,6 +82,8 @@ def _directory(source: str) -> Path:
     path = packaged(source) or Path(source).expanduser()
     if path.is_dir():
         return path
+    if source.startswith(("/", ".", "~")):
+        raise NotADirectoryError("there is no such directory")
     patterns = [*SETTINGS, "*.txt", "*.model", WEIGHTS[0]]
     directory = _download(source, patterns)
     if not any(directory.glob(WEIGHTS[0])):

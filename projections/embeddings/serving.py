@@ -30,6 +30,8 @@ from projections.stopping import Stop
 # In case it is not woken; and how often its server hears of it at least.
 POLL_SECONDS = 1.0
 SAY_SECONDS = 2.0
+# Of a batch: who asks waits for all that are answered with theirs, and for the batch before.
+QUESTIONS_SHARE = 3
 # How long a question may wait while it stands aside.
 ASIDE_SECONDS = 0.05
 
@@ -89,7 +91,8 @@ class Serving:
 
     def answer(self) -> bool:
         """Answer the questions that are open; whether there were some."""
-        questions = answering.open_questions(self._connection)
+        characters_max = self._models.pace.characters_max // QUESTIONS_SHARE
+        questions = answering.open_questions(self._connection, characters_max)
         if not questions:
             return False
         space = next(s for s in list_spaces(self._connection) if s.state == "live")

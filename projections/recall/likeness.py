@@ -14,6 +14,7 @@ from psycopg.sql import SQL, Composed, Identifier, Literal
 
 from ledger.reader import Reader
 from projections.embeddings.questions import QuestionVector
+from projections.embeddings.status import THOUGHT_TOPICS
 from projections.recall.candidates import Candidate
 from projections.recall.filters import (
     ALLOWED,
@@ -88,6 +89,17 @@ SELECT_NEAREST_BY_INDEX: LiteralString = f"""{ALLOWED}
      LIMIT %(nearest)s
 """  # noqa: S608
 
+SELECT_VECTORS_END = """
+    SELECT position
+      FROM vectors.spaces
+     WHERE number = %(space)s
+       AND EXISTS (
+           SELECT
+             FROM ledger.events
+            WHERE notification_id > spaces.position AND topic = ANY (%(topics)s)
+       )
+"""
+
 SELECT_SIMILARITIES = """
     SELECT position, 1 - (vector <=> %(vector)s::vector)
       FROM {thoughts}
@@ -102,6 +114,12 @@ class Likeness:
         self._reader = reader
         self._question = question
         self._exact_thoughts_max = exact_thoughts_max
+
+    async def vectors_end(self) -> int | None:
+        """The position after which thoughts lack vectors as yet; None when all have theirs."""
+        asked = {"space": self._question.space, "topics": THOUGHT_TOPICS}
+        rows = await self._reader.fetch(SELECT_VECTORS_END, asked)
+        return rows[0][0] if rows else None
 
     async def nearest(
         self,

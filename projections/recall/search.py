@@ -24,6 +24,7 @@ from projections.recall.standing import Standing
 from projections.recall.words import ENTRIES_MAX, Said, Words
 from projections.terms import Terms
 from projections.thoughts import Thoughts
+from projections.trust.projection import Trust
 
 # So many of the nearest thoughts are looked at, or so many times what is wanted.
 NEAREST_MIN = 100
@@ -55,6 +56,12 @@ class _Pool:
     how: Strategy
     position: int
     because: str | None
+    vectors_end: int | None = None
+
+    def lacks(self, position: int) -> bool:
+        """Whether thoughts up to *position* cannot be in it, for they lack vectors."""
+        end = self.vectors_end
+        return self.how is Strategy.VECTOR and end is not None and end < position
 
 
 class Recall:
@@ -86,7 +93,7 @@ class Recall:
 
         Raises DatabaseUnavailableError.
         """
-        seen = await self._connections.wait(position, Thoughts.name, Terms.name)
+        seen = await self._wait(position, wanted)
         try:
             pool = await self._pool(tenant, query, wanted, strategy, by_chain=True)
         except MISSING:
@@ -96,7 +103,7 @@ class Recall:
             chains=await show_chains(self._connections.reader, ranked, trust, pool.weights),
             how=pool.how,
             position=pool.position,
-            stale=not seen,
+            stale=not seen or pool.lacks(position),
             because=pool.because,
         )
 
@@ -110,7 +117,7 @@ class Recall:
         position: int,
     ) -> FoundMemories:
         """Thoughts like *query*, each by itself; else as ``related``."""
-        seen = await self._connections.wait(position, Thoughts.name, Terms.name)
+        seen = await self._wait(position, wanted)
         try:
             pool = await self._pool(tenant, query, wanted, strategy, by_chain=False)
         except MISSING:
@@ -120,9 +127,13 @@ class Recall:
             memories=await show_memories(self._connections.reader, ranked, pool.weights),
             how=pool.how,
             position=pool.position,
-            stale=not seen,
+            stale=not seen or pool.lacks(position),
             because=pool.because,
         )
+
+    async def _wait(self, position: int, wanted: RecallFilter) -> bool:
+        names = [Thoughts.name, Terms.name, *[Trust.name] * bool(wanted.trust_min)]
+        return await self._connections.wait(position, *names)
 
     # -- What is found ----------------------------------------------------------------------------
 
@@ -134,12 +145,19 @@ class Recall:
         standing = Standing(reader)
         bounds = await standing.bounds(tenant, wanted.trust_min)
         how, because, likeness, near = Strategy.TEXT, None, None, list[Candidate]()
+        end: int | None = None
         if isinstance(vector, NotEmbedded):
             because = vector.reason
         elif vector is not None:
             likeness = Likeness(reader, vector, self._exact_thoughts_max)
+            # Before it is looked for: what comes meanwhile is missing too.
+            end = await likeness.vectors_end()
             near = await self._nearest(likeness, tenant, wanted, bounds, by_chain=by_chain)
-            how = _tier(near) if strategy is Strategy.TIERED else strategy
+            how = strategy
+            if strategy is Strategy.TIERED:
+                how = _tier(near) if end is None else Strategy.HYBRID
+            if how is Strategy.VECTOR and end is not None:
+                because = f"thoughts after position {end} have no vectors yet"
         said = Said([], {})
         if how is not Strategy.VECTOR:
             words = Words(reader, self._entries_max)
@@ -157,7 +175,7 @@ class Recall:
         if likeness is not None and how is Strategy.HYBRID:
             await likeness.compare(found)
         await standing.judge(found, query)
-        return _Pool(found, said.weights, how, position, because)
+        return _Pool(found, said.weights, how, position, because, end)
 
     async def _position(self) -> int:
         settings = {"names": list(SETTINGS), "values": list(SETTINGS.values())}

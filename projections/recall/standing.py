@@ -76,7 +76,9 @@ class Standing:
                 return Bounds(archived=archived, archived_chains=chains)
         if not trust_min:
             return Bounds()
-        rows = await self._known(SELECT_TRUSTED, {"tenant": tenant, "trust_min": trust_min})
+        # Without the read model of trust there is no answer to that.
+        asked = {"tenant": tenant, "trust_min": trust_min}
+        rows = await self._reader.fetch(SELECT_TRUSTED, asked)
         return Bounds(trusted=[thought_id for (thought_id,) in rows])
 
     async def judge(self, candidates: Sequence[Candidate], query: str) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from ledger.database import Connector, Role
 from projections.embeddings import status
+from projections.embeddings.answering import QUESTIONS_MAX
 from projections.embeddings.bursts import Bursts
 from projections.embeddings.choice import DEFAULT
 from projections.embeddings.hashing import HashingModel
@@ -75,6 +76,30 @@ def test_one_after_the_other_each_is_heard_at_once(database):
         found = asyncio.run(one_by_one())
 
     assert [answer for answer in found if isinstance(answer, NotEmbedded)] == []
+
+
+class Slow(HashingModel):
+    """Takes a while for every batch."""
+
+    def embed(self, texts):
+        threading.Event().wait(0.15)
+        return super().embed(texts)
+
+
+def test_where_more_is_asked_than_can_be_answered_some_are_answered_all_the_same(database):
+    async def in_rounds():
+        async with asking(database) as questions:
+            return [
+                await asyncio.gather(*(questions.embed(f"{turn} {number}") for number in range(40)))
+                for turn in range(4)
+            ]
+
+    with embedding(database, loads=lambda _: Slow(16)):
+        ask_until_embedded(database, QUESTION)
+        rounds = asyncio.run(in_rounds())
+
+    answered = [sum(isinstance(each, QuestionVector) for each in found) for found in rounds]
+    assert min(answered) >= QUESTIONS_MAX
 
 
 def test_in_a_burst_only_questions_are_embedded(database, writer, reader, monkeypatch):

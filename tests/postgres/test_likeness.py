@@ -33,6 +33,9 @@ INSERT_VECTORS = """
            (position, tenant, chain_id, thought_id, content_hash, vector)
     VALUES (%s, %s, %s, %s, %s, %s::vector)
 """
+UPDATE_POSITION = """
+    UPDATE vectors.spaces SET position = (SELECT max(notification_id) FROM ledger.events)
+"""
 
 
 class Asked:
@@ -68,6 +71,7 @@ def embed(database, projector):
             cursor.execute("TRUNCATE vectors.thoughts_1")
             for row in rows:
                 cursor.execute(INSERT_VECTORS, row)
+            cursor.execute(UPDATE_POSITION)
         index_neighbours(projector, space)
 
     return give
@@ -77,6 +81,7 @@ def embed(database, projector):
 def recall(database):
     def ask(query, *, by="related", exact_max=12_000, reason=None, tenant="default", **wanted):
         strategy = wanted.pop("strategy", Strategy.HYBRID)
+        position = wanted.pop("position", 0)
 
         async def asking():
             connections = LiveConnections(lambda: database.connector(Role.READER))
@@ -87,7 +92,7 @@ def recall(database):
                     query,
                     RecallFilter(**{"statuses": OPEN} | wanted),
                     strategy=strategy,
-                    position=0,
+                    position=position,
                 )
             finally:
                 await connections.close()
@@ -208,6 +213,26 @@ def test_tiered_goes_by_words_only_where_nothing_is_much_alike(writer, embed, re
 
     assert recall("the cache is cold", strategy=Strategy.TIERED).how is Strategy.VECTOR
     assert recall("cold zanzibar", strategy=Strategy.TIERED).how is Strategy.HYBRID
+
+
+def test_what_has_no_vector_yet_is_found_by_tiered_and_missed_by_vector_which_says_so(
+    database, writer, embed, recall
+):
+    old, new = chain_of("the cache is cold"), chain_of("the cache is cold again")
+    record(writer, old)
+    embed()
+    end = writer.execute("SELECT max(notification_id) FROM ledger.events").fetchone()[0]
+    position = record(writer, new)
+    assert catch_up_all(database.connector(Role.PROJECTOR), ALL, SECONDS_MAX) == []
+
+    tiered = recall("the cache is cold again", strategy=Strategy.TIERED)
+    vector = recall("the cache is cold again", strategy=Strategy.VECTOR)
+
+    assert (ids(tiered)[0], tiered.how) == (new.id, Strategy.HYBRID)
+    assert (ids(vector), vector.stale) == ([old.id], False)
+    assert f"after position {end} " in vector.because
+    asked = recall("the cache is cold again", strategy=Strategy.VECTOR, position=position)
+    assert asked.stale
 
 
 def test_the_exact_text_is_first_also_where_it_has_no_vector_yet(writer, embed, recall):

@@ -330,6 +330,22 @@ def test_before_anything_is_built_the_answer_is_empty_and_stale(database):
     assert (answer.chains, answer.position, answer.stale) == ([], 0, True)
 
 
+def test_who_asks_for_trust_waits_for_it_and_is_told_when_it_is_missing(database, writer):
+    position = record(writer, chain_of("the cache"))
+    connector = database.connector(Role.PROJECTOR)
+    without = [projection for projection in ALL if projection.name != "trust"]
+    assert catch_up_all(connector, without, SECONDS_MAX) == []
+
+    trusting = {"trust_min": 0.1}
+    early = asyncio.run(related(database, "cache", position, wanted=trusting))
+    assert catch_up_all(connector, ALL, SECONDS_MAX) == []
+    later = asyncio.run(related(database, "cache", position, wanted=trusting))
+
+    assert (early.chains, early.stale) == ([], True)
+    assert "no worker has built" in early.because
+    assert (len(later.chains), later.stale) == (1, False)
+
+
 def test_commoner_terms_are_gone_through_as_long_as_there_are_too_few_chains(
     database, writer, found
 ):
