@@ -8,8 +8,9 @@ from uuid import UUID, uuid5
 
 import orjson
 
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.appender import Request, Save, Verdict
+from ledger.chain_state import Status
 from ledger.errors import RequestMismatchError
 from ledger.events import ChainEvent
 from ledger.header import Context

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import cast
 from uuid import UUID
 
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
+from ledger.chain_state import Status
 from ledger.errors import BranchNotFoundError
 from ledger.events import ChainStarted, ThoughtRecorded
 from ledger.header import Header

@@ -4,8 +4,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, cast
 from uuid import UUID, uuid4
 
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
+from ledger.chain_state import Status
 from ledger.commands import Answer, Decide, Receipt, moved, title_of
 from ledger.errors import BranchOriginMissingError, ChainNotFoundError
 from ledger.events import Outcome, ThoughtRecorded

@@ -6,8 +6,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from ledger import reasoning
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
+from ledger.chain_state import Status
 from ledger.commands import Decide, Receipt
 from ledger.header import Context
 from mcp_server.chains.inputs import AddInput, StartInput

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from ledger.aggregate import Status
+from ledger.chain_state import Status
 from ledger.events import Outcome
 from ledger.reading import Wanted
 from ledger.reasoning import BranchThought, Reference

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import cast
 
-from ledger.aggregate import Status
+from ledger.chain_state import Status
 from ledger.confidence import MILLION
 from mcp_server.chains.values import list_of_text, to_choice, to_millionths
 from mcp_server.inputs import (

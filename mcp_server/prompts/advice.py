@@ -3,7 +3,8 @@
 import json
 from collections.abc import Collection
 
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
+from ledger.chain_state import Status
 
 # The first of them that is offered records a thought.
 THINKING = ("add_thought", "sequentialthinking", "criticalthinking", "sequential_thinking")

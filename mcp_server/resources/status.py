@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 from mcp_types import Resource
 
-from ledger.aggregate import Status
 from ledger.application import Ledger
+from ledger.chain_state import Status
 from ledger.header import Context
 from mcp_server.resources.resource import STATUS_URI, LedgerResource
 from mcp_server.version import NAME, package_version

@@ -32,7 +32,7 @@ SELECT_ANSWER = """
 """
 
 BUSY = "the model is busy"
-STARTING = "the model is starting"
+STARTING = "no process embeds at the moment; a worker starts one"
 # By what ``vectors.ask`` says; what failed says why itself.
 REASONS = {
     lead.LOADING: "the model is loading",

@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 
 from hypothesis import strategies as st
 
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
+from ledger.chain_state import Status
 from ledger.errors import BranchClosedError
 from ledger.events import ChainRecalled, Judgement, Outcome, Scope
 from ledger.header import Context

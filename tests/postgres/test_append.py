@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from ledger import log
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.appender import (
     BATCH_BYTES_MAX,
     BATCH_SAVES_MAX,
@@ -23,6 +23,7 @@ from ledger.appender import (
     Save,
 )
 from ledger.application import Ledger
+from ledger.chain_state import Status
 from ledger.commands import Receipt
 from ledger.connection import connect_until
 from ledger.database import Database, DatabaseUnavailableError, Role

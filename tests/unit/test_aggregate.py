@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
+from ledger.chain_state import Status
 from ledger.errors import (
     BranchClosedError,
     BranchNotFoundError,

@@ -4,7 +4,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
+from ledger.chain_state import Status
 from ledger.errors import (
     BranchClosedError,
     ChainNotActiveError,

@@ -4,8 +4,9 @@ from uuid import uuid4
 
 import pytest
 
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
 from ledger.audit import sentence
+from ledger.chain_state import Status
 from ledger.errors import (
     FeedbackError,
     LimitExceededError,

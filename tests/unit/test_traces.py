@@ -9,7 +9,8 @@ from uuid import UUID
 import orjson
 import pytest
 
-from ledger.aggregate import Status, ThoughtChain
+from ledger.aggregate import ThoughtChain
+from ledger.chain_state import Status
 from ledger.errors import ChainNotActiveError, LimitExceededError, ThoughtExistsError
 from ledger.events import (
     ChainAbandoned,
