@@ -193,6 +193,8 @@ class ThoughtChain(ChainState):
             raise ThoughtNotFoundError(self.id, thought_id)
         if not self.steps.recorded:
             raise NothingToJudgeError(self.id)
+        if thought_id is None and judgement is Judgement.CORRECTED:
+            thought_id = self.steps.conclusion()
         self.trigger_event(
             FeedbackGiven,
             signal=str(judgement),

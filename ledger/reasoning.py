@@ -1,5 +1,6 @@
 """The use cases of agents that reason in named chains, with their references checked."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -12,10 +13,12 @@ from ledger.errors import BranchOriginMissingError, ChainNotFoundError
 from ledger.events import Outcome, ThoughtRecorded
 from ledger.header import Context
 from ledger.limits import INTEGER_MAX
+from ledger.steps import Step
 from ledger.thought import Thought
 
 TITLE_DEFAULT = "untitled"
 LAST_THOUGHT_BYTES_MAX = 1
+NAMED_MAX = 20
 
 # A thought by its id, which is exact, or by its number (``Steps.find``).
 Reference = UUID | int
@@ -216,15 +219,36 @@ async def abandon_thought(
     reference: Reference,
     reason: str | None = None,
 ) -> Receipt:
-    """Give a thought up as a dead end.  Raises ThoughtNotFoundError, ChainNotActiveError."""
+    """Give a thought up as a dead end, and with it what hangs under it, which is answered too.
+
+    Raises ThoughtNotFoundError, ChainNotActiveError.
+    """
 
     def decide(chain: ThoughtChain) -> Answer:
         thought_id = chain.find_thought(reference)
+        before = chain.steps.abandoned()
         chain.abandon_thought(thought_id, reason=reason)
-        return {**moved(chain.status, chain), "thought_id": str(thought_id)}
+        under = chain.steps.abandoned() - before - {thought_id}
+        return {
+            **moved(chain.status, chain),
+            "thought_id": str(thought_id),
+            **_given_up_with(step for step in chain.steps.recorded if step.thought_id in under),
+        }
 
     said = [str(reference), reason]
     return await ledger.change(context, chain_id, "abandon_thought", decide, said=said)
+
+
+def _given_up_with(steps: Iterable[Step]) -> Answer:
+    numbers = [step.thought_number for step in steps]
+    if not numbers:
+        return {}
+    named = ", ".join(map(str, numbers[:NAMED_MAX])) + ", ..." * (len(numbers) > NAMED_MAX)
+    warning = (
+        f"given up as well, for it hangs under it: {named}; think again what of it still holds, "
+        "under a thought that was not given up; where a thought is only wrong, revise it"
+    )
+    return {"also_given_up": len(numbers), "warnings": [warning]}
 
 
 async def resume(

@@ -85,6 +85,10 @@ class Steps:
                     abandoned.add(step.thought_id)
         return abandoned
 
+    def conclusion(self) -> UUID:
+        """The last thought of the trunk; of a chain without a trunk, the last of all."""
+        return self.heads.get(None) or self.recorded[-1].thought_id
+
     def last_live(self) -> Step | None:
         """The latest thought that was not given up, on whatever branch."""
         abandoned = self.abandoned()

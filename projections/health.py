@@ -7,7 +7,7 @@ from projections import status
 from projections.catalogue import ALL
 from projections.embeddings import status as embedding
 from projections.embeddings.errors import MODEL_SETTING
-from projections.embeddings.lead import FAILED, NOT_INSTALLED
+from projections.embeddings.lead import FAILED, IS_READY, NOT_INSTALLED
 from projections.embeddings.status import sentence
 from projections.status import LAG_EVENTS_MAX, GenerationStatus
 
@@ -125,6 +125,8 @@ def _embeddings(look: Look) -> Iterator[Seen]:
         yield warning(fact, "see to the reason; it is tried again by itself, and search has words")
     elif status.state == NOT_INSTALLED:
         yield warning(fact, f"install it, or set {MODEL_SETTING} to off to do without")
+    elif status.reason and status.state == IS_READY:
+        yield warning(fact, f"correct {MODEL_SETTING}, or install that model")
     elif status.left_out:
         yield warning(
             fact, "`SELECT * FROM vectors.left_out` says why; each start of it tries them once more"

@@ -175,7 +175,7 @@ COMPLETE = _move("complete", "End a chain.", conclusion=_text("Result"))
 ABANDON = _move(
     "abandon",
     "Give up a chain, or a thought as a dead end.",
-    thought_number=_number("Only this"),
+    thought_number=_number("And all under it"),
     thought_id=THOUGHT_ID,
 )
 CHAINS_TOOLS = (

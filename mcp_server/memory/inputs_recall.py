@@ -33,6 +33,7 @@ class RecallInput:
     strategy: Strategy = Strategy.HYBRID
     at_least: int = 0
     explain: bool = False
+    warnings: tuple[str, ...] = ()
     request_id: None = None
 
 
@@ -58,6 +59,7 @@ def parse_recall(arguments: Mapping[str, object]) -> RecallInput:
         strategy=Strategy(strategy or Strategy.HYBRID),
         at_least=given.allow("at_least", to_integer) or 0,
         explain=given.allow("explain", to_boolean) or False,
+        warnings=tuple(given.unread()),
     )
     given.refuse_problems()
     return said

@@ -41,7 +41,11 @@ class Advice:
                 "branch_thought", "Try an alternative on a branch of its own: {}.", "name a branch"
             ),
             self._or("close_branch", "When a branch is decided, say what came of it: {}."),
-            self._or("abandon_thought_chain", "Give up a dead end openly: {} with its thought."),
+            self._or(
+                "abandon_thought_chain",
+                "Give up a dead end openly: {} with the thought it began with; what hangs "
+                "under it goes with it.",
+            ),
             "Doubt the result before you conclude: what would show that it is wrong?",
             "End with a thought that states the conclusion and needs no further thought.",
         ]

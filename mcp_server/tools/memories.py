@@ -56,6 +56,7 @@ class SearchMemories(LedgerTool):
             because=found.because,
             position=found.position,
             stale=found.stale or None,
+            warnings=said.warnings or None,
         )
 
 

@@ -37,6 +37,7 @@ class RelatedChains(LedgerTool):
             because=found.because,
             position=found.position,
             stale=found.stale or None,
+            warnings=said.warnings or None,
         )
 
 
@@ -49,5 +50,9 @@ def _row(chain: answers.RelatedChain) -> dict[str, Any]:
         "score": chain.score,
         "thought_count": chain.thought_count,
         "trust": chain.trust,
-        **({"dead_end": True} if chain.dead_end else {}),
+        **present(
+            dead_end=chain.dead_end or None,
+            superseded_by=chain.superseded_by and str(chain.superseded_by),
+            contradicted=chain.contradicted or None,
+        ),
     }

@@ -40,7 +40,9 @@ def chosen(settings: Settings) -> Choice:
     given = settings.embedding_model
     if given is not None and given.lower() == OFF:
         return Choice(None)
-    return Choice(given or DEFAULT, settings.embedding_dimensions)
+    if given in (None, "", name_of(DEFAULT)):
+        given = DEFAULT
+    return Choice(given, settings.embedding_dimensions)
 
 
 def packaged(source: str) -> Path | None:

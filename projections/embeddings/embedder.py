@@ -24,6 +24,8 @@ from projections.outage import Outage
 from projections.session import session
 from projections.stopping import Stop
 
+# So long it goes on with another model than that of its choice, before that is tried again.
+REFUSED_SECONDS_MAX = 15 * 60.0
 # Without thoughts and questions for so long it ends, and gives its memory back.
 IDLE_SECONDS_MAX = 15 * 60.0
 
@@ -91,6 +93,8 @@ class Embedder:
         try:
             serving.prepare()
             self._outage.end()
+            if serving.refused:
+                self._say(Said(serving.refused, event="embedding_refused"))
             self._follow(serving)
         except SpaceMovedError:
             raise
@@ -103,8 +107,10 @@ class Embedder:
         return True
 
     def _follow(self, serving: Serving) -> None:
-        busy_at = time.monotonic()
+        busy_at = began = time.monotonic()
         while not self._stop.is_set():
+            if serving.refused and time.monotonic() > began + REFUSED_SECONDS_MAX:
+                break
             # A question goes before the next batch, which leaves the processors to a burst.
             if serving.answer() or serving.stand_aside() or serving.take_turn():
                 busy_at = time.monotonic()

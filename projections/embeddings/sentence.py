@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 import huggingface_hub
+from huggingface_hub.errors import LocalEntryNotFoundError
 from sentence_transformers import SentenceTransformer
 from transformers.utils import logging as transformers_logging
 
@@ -29,6 +30,7 @@ SETTINGS = (
     "vocab.txt",
     "*/config.json",
 )
+NOWHERE = "it is no directory and in no cache, and the hub that has models cannot be reached"
 CHUNK_BYTES = 2**20
 # No model here reads more of a text; taking a longer one apart takes long.
 TEXT_CHARACTERS_MAX = 16_384
@@ -45,6 +47,10 @@ class SentenceModel:
             directory = _directory(source)
             self._model = SentenceTransformer(str(directory), device="cpu", local_files_only=True)
             dimensions = self._model.get_embedding_dimension()
+        except ModelMissingError:
+            raise
+        except LocalEntryNotFoundError as error:
+            raise ModelMissingError(source, NOWHERE) from error
         # The libraries raise what they please when files are missing or not what they should be.
         except Exception as error:
             raise ModelMissingError(source, _first_line(error)) from error
@@ -83,7 +89,7 @@ def _directory(source: str) -> Path:
     if path.is_dir():
         return path
     if source.startswith(("/", ".", "~")):
-        raise NotADirectoryError("there is no such directory")
+        raise ModelMissingError(source, "there is no such directory")
     patterns = [*SETTINGS, "*.txt", "*.model", WEIGHTS[0]]
     directory = _download(source, patterns)
     if not any(directory.glob(WEIGHTS[0])):

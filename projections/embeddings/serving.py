@@ -14,6 +14,7 @@ from ledger.said import Said
 from projections.embeddings import answering, lead
 from projections.embeddings.bursts import Bursts
 from projections.embeddings.choice import Choice
+from projections.embeddings.errors import EmbeddingError
 from projections.embeddings.loading import check_dimensions
 from projections.embeddings.model import Model
 from projections.embeddings.modelling import BEAT_SECONDS, Models
@@ -22,6 +23,7 @@ from projections.embeddings.spaces import (
     Space,
     index_neighbours,
     list_spaces,
+    live_space,
     promote,
     space_for,
 )
@@ -66,6 +68,8 @@ class Serving:
         self._indexed: set[int] = set()
         self._tried_again: set[int] = set()
         self._bursts = Bursts()
+        # Why it does not embed with the model of its choice, but with that of the live space.
+        self.refused = ""
         self._say_at = 0.0
 
     def prepare(self) -> None:
@@ -73,8 +77,11 @@ class Serving:
         assert self._choice.source is not None
         self._connection.execute(log.LISTEN_TO_APPENDS)
         self._connection.execute(f"LISTEN {answering.ASKED_CHANNEL}")
-        self._model = self._models.get(self._choice.source, self._beat)
-        check_dimensions(self._model, self._choice.dimensions)
+        try:
+            self._model = self._models.get(self._choice.source, self._beat)
+            check_dimensions(self._model, self._choice.dimensions)
+        except EmbeddingError as error:
+            self._stand_in(error)
         space = space_for(self._connection, self._model.identity, self._model.source)
         lead.be_ready(self._connection)
         self._say_ready()
@@ -88,6 +95,17 @@ class Serving:
                 position=space.position,
             )
         )
+
+    def _stand_in(self, error: EmbeddingError) -> None:
+        """Keep up the live space, where it is of another model than the one that was refused."""
+        live = live_space(self._connection)
+        if live is None or live.source == self._choice.source:
+            raise error
+        model = self._models.get_if_it_loads(live.source, self._beat)
+        if model is None or model.identity != live.identity:
+            raise error
+        self._model = model
+        self.refused = f"{error}; goes on with {live.model}"
 
     def answer(self) -> bool:
         """Answer the questions that are open; whether there were some."""
@@ -230,7 +248,7 @@ class Serving:
     def _say_ready(self) -> None:
         model = self._model.identity.model
         rate = self._models.rate.texts_a_second
-        lead.say_state(self._connection, lead.IS_READY, model=model, rate=rate)
+        lead.say_state(self._connection, lead.IS_READY, self.refused, model=model, rate=rate)
         self._say_at = time.monotonic() + SAY_SECONDS
 
     def _beat(self) -> None:

@@ -35,7 +35,8 @@ class RelatedChain:
     """A chain that was found.
 
     ``score`` goes from 0 to 1, which is for the exact text of a thought; ``trust`` likewise, None
-    where nothing is known.  ``dead_end``: its best thought was given up.
+    where nothing is known.  ``dead_end``, ``superseded_by`` and ``contradicted`` are of its best
+    thought: it was given up, revised by another, corrected by a user.
     """
 
     id: UUID
@@ -45,6 +46,8 @@ class RelatedChain:
     score: float
     trust: float | None
     dead_end: bool
+    superseded_by: UUID | None
+    contradicted: bool
     snippet: str
 
 
@@ -125,6 +128,8 @@ async def show_chains(
             score=row.score,
             trust=trust.get(chain_id),
             dead_end=row.best.dead_end,
+            superseded_by=row.best.superseded_by,
+            contradicted=row.best.contradicted,
             snippet=snippets[chain_id],
         )
         for row in ranked

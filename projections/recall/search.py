@@ -93,7 +93,7 @@ class Recall:
 
         Raises DatabaseUnavailableError.
         """
-        seen = await self._wait(position, wanted)
+        seen = await self._wait(position)
         try:
             pool = await self._pool(tenant, query, wanted, strategy, by_chain=True)
         except MISSING:
@@ -117,7 +117,7 @@ class Recall:
         position: int,
     ) -> FoundMemories:
         """Thoughts like *query*, each by itself; else as ``related``."""
-        seen = await self._wait(position, wanted)
+        seen = await self._wait(position)
         try:
             pool = await self._pool(tenant, query, wanted, strategy, by_chain=False)
         except MISSING:
@@ -131,9 +131,8 @@ class Recall:
             because=pool.because,
         )
 
-    async def _wait(self, position: int, wanted: RecallFilter) -> bool:
-        names = [Thoughts.name, Terms.name, *[Trust.name] * bool(wanted.trust_min)]
-        return await self._connections.wait(position, *names)
+    async def _wait(self, position: int) -> bool:
+        return await self._connections.wait(position, Thoughts.name, Terms.name, Trust.name)
 
     # -- What is found ----------------------------------------------------------------------------
 
@@ -156,8 +155,9 @@ class Recall:
             how = strategy
             if strategy is Strategy.TIERED:
                 how = _tier(near) if end is None else Strategy.HYBRID
-            if how is Strategy.VECTOR and end is not None:
+            if end is not None and (how is Strategy.VECTOR or not near):
                 because = f"thoughts after position {end} have no vectors yet"
+                how = how if near else Strategy.TEXT
         said = Said([], {})
         if how is not Strategy.VECTOR:
             words = Words(reader, self._entries_max)

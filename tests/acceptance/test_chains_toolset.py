@@ -287,11 +287,19 @@ def test_abandon_thought_chain(server, chain):
         assert_refused(server.call(tool, {"chain_id": chain, **said}), "resume")
 
 
+def test_a_last_thought_that_is_given_up_takes_no_other_with_it(server, chain):
+    given_up = server.call("abandon_thought_chain", {"chain_id": chain, "thought_number": 3})
+
+    assert not {"warnings", "also_given_up"} & given_up.structured.keys()
+
+
 def test_abandon_one_thought(server, chain):
     given_up = server.call("abandon_thought_chain", {"chain_id": chain, "thought_number": 2})
 
     assert (given_up["previous_status"], given_up["new_status"]) == ("active", "active")
     assert [t["abandoned"] for t in read(server, chain)["thoughts"]] == [False, True, True]
+    assert given_up["also_given_up"] == 1
+    assert "hangs under it: 3;" in given_up["warnings"][0]
     assert_refused(add(server, chain, "under it", 4), "dead end")
     beside = {"branchId": "b", "branchFromThought": 1}
     assert add(server, chain, "beside it", 2, **beside).outcome == "answered"

@@ -55,6 +55,27 @@ def test_while_it_is_built_the_live_one_answers_and_is_kept_up(database, writer,
     assert (found.space, found.dimensions) in {(1, 16), (2, 24)}
 
 
+def test_while_a_new_model_cannot_be_loaded_the_live_one_answers_and_is_kept_up(
+    database, writer, reader
+):
+    record_chain(writer, "one")
+    embed(database, OLD)
+    record_chain(writer, "two")
+    said = []
+
+    with embedding(database, "/nowhere/model", said=said):
+        found = ask_until_embedded(database, "a question")
+        eventually(lambda: status.look(reader).behind == 0, SECONDS_MAX, "the second thought")
+        seen = status.look(reader)
+
+    assert (found.space, found.dimensions) == (1, 16)
+    assert (seen.state, seen.model) == ("ready", OLD)
+    assert "/nowhere/model" in seen.reason
+    assert seen.reason in said
+    assert states(reader) == {1: "live"}
+    assert stored(reader, 1) == expected(reader)
+
+
 def test_a_space_that_readers_were_taken_back_from_does_not_take_over_by_itself(
     database, projector, writer, reader
 ):

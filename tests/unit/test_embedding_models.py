@@ -120,6 +120,10 @@ def test_the_setting_says_which_model(given, source, name):
     assert name_of(source) == name
 
 
+def test_the_default_may_be_named_as_it_is_shown():
+    assert chosen(Settings(embedding_model=name_of(DEFAULT))) == chosen(Settings())
+
+
 @pytest.mark.parametrize("given", ["off", "OFF"])
 def test_the_setting_switches_embedding_off(given):
     assert chosen(Settings(embedding_model=given)).is_off
