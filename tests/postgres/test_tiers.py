@@ -14,7 +14,7 @@ from ledger.recalls import recalls_of
 from ledger.recorder import repository
 from projections.catalogue import ALL
 from projections.live import LiveConnections
-from projections.tiers.tiers import Tiers
+from projections.tiers.tiers import Summary, Tiers
 from projections.workers import catch_up_all
 from tests.postgres.projecting import SECONDS_MAX, record, thought
 
@@ -105,6 +105,25 @@ def test_a_dead_end_is_avoided_once_it_was_read_twice(writer, tiers):
     assert patterns(tiers, agent="nobody") == []
 
 
+def test_a_limit_holds_for_every_kind_and_what_is_left_out_is_counted(writer, tiers):
+    for number in range(3):
+        solved = chain_of("look", title=f"problem {number}")
+        confirm(solved, ["ada", "bob", "eve"])
+        given_up = chain_of("drop the table", title=f"problem {number}")
+        given_up.abandon()
+        record(writer, solved, given_up)
+        for version in (1, 2):
+            recall(writer, given_up, given_up.steps.recorded[0].thought_id, version=version)
+
+    summary = tiers(lambda all_of_them: all_of_them.summary("default", limit=1))
+
+    assert [found.kind for found in summary.patterns] == ["solved", "avoided"]
+    assert summary.total == 6
+    for left_out in ("- and 2 more solved", "- and 2 more dead ends", "- and 2 more memories"):
+        assert left_out in summary.text.splitlines()
+    assert len(summary.text.splitlines()) == 9
+
+
 def test_an_abandoned_chain_is_never_solved(writer, tiers):
     chain = chain_of("look", title="The export is slow")
     confirm(chain, ["ada", "bob", "eve", "dan"])
@@ -140,5 +159,6 @@ def test_the_identity_says_what_the_latest_trusted_work_is_about(writer, tiers):
 def test_before_anything_is_built_there_is_nothing_and_it_is_said(database, tiers):
     summary = tiers(lambda all_of_them: all_of_them.summary("default"), caught_up=False)
 
-    assert (summary.text, summary.patterns, summary.position, summary.stale) == ("", [], 0, True)
+    assert summary == Summary(stale=True)
+    assert (summary.text, summary.patterns, summary.total, summary.position) == ("", (), 0, 0)
     assert "0 chains" in tiers(lambda all_of_them: all_of_them.identity("d"), caught_up=False)
