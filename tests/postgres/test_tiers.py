@@ -1,7 +1,8 @@
 """The tiers, from the log through trust: what is promoted, what is avoided, and what is neither."""
 
 import asyncio
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
@@ -63,6 +64,13 @@ def recall(writer, chain, thought_id, *, version):
     repository(writer, Context(actor="ada")).event_store.put([recalled])
 
 
+def record_ago(writer, chain, days):
+    """Record what the chain decided as if it had been so many days ago."""
+    then = datetime.now(UTC) - timedelta(days=days)
+    events = [replace(event, timestamp=then) for event in chain.collect()]
+    repository(writer, Context(actor="ada")).event_store.put(events)
+
+
 def patterns(tiers, **narrowed):
     return tiers(lambda all_of_them: all_of_them.summary("default", **narrowed)).patterns
 
@@ -85,6 +93,35 @@ def test_a_chain_is_promoted_at_0_8_and_not_before(writer, tiers):
     text = tiers(lambda all_of_them: all_of_them.summary("default")).text
     assert 'Solved "The export is slow" via "add an index" approach (session S1' in text
     assert "## Memories" in text
+
+
+@pytest.mark.parametrize(
+    ("begun", "paused", "resumed", "promoted"),
+    [
+        (18, None, None, True),
+        (23, None, None, False),
+        (400, 400, None, True),
+        (400, 400, 23, False),
+    ],
+)
+def test_what_is_promoted_sinks_in_time_but_not_while_it_is_paused(
+    writer, tiers, begun, paused, resumed, promoted
+):
+    """0.9 is 0.8 after 20 days; the numbers are days ago."""
+    chain = chain_of("look", title="The export is slow")
+    confirm(chain, ["ada", "bob", "eve", "dan"])
+    record_ago(writer, chain, begun)
+    if paused is not None:
+        chain.pause()
+        record_ago(writer, chain, paused)
+    if resumed is not None:
+        chain.resume()
+        record_ago(writer, chain, resumed)
+
+    summary = tiers(lambda all_of_them: all_of_them.summary("default"))
+
+    assert [found.chain_id for found in summary.patterns] == [chain.id] * promoted
+    assert ("## Memories" in summary.text) == promoted
 
 
 def test_a_dead_end_is_avoided_once_it_was_read_twice(writer, tiers):
