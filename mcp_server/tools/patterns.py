@@ -16,8 +16,8 @@ from projections.tiers.tiers import LINES_MAX, Tiers
 
 PATTERNS_DEFAULT = 20
 NOTHING = (
-    "Nothing is promoted yet: that takes chains trusted 0.8 or more (record_feedback), or dead "
-    "ends read at least twice."
+    "Nothing is promoted yet: that takes chains confirmed until they are trusted 0.8 or more, or "
+    "dead ends read at least twice."
 )
 
 
