@@ -111,6 +111,7 @@ SELECT_SOLVED = """
 """
 
 # Few thoughts are ever recalled, so these are gone through; of each chain the one recalled most.
+# Trust knows of branches that were given up, too.
 SELECT_AVOIDED = """
     WITH recalled AS MATERIALIZED (
         SELECT thought_id, recalls FROM live.trust_recalls WHERE recalls >= %(recalls_min)s
@@ -119,13 +120,14 @@ SELECT_AVOIDED = """
                thought.chain_id, thought.position, recalled.recalls,
                left(thought.thought, %(characters_max)s) AS thought
           FROM recalled
+          JOIN live.trust_memories AS memory ON memory.thought_id = recalled.thought_id
           JOIN live.thoughts AS thought ON thought.id = recalled.thought_id
           JOIN live.thought_chains AS chain ON chain.id = thought.chain_id
          WHERE thought.tenant = %(tenant)s
-           AND (thought.abandoned OR chain.status = 'abandoned')
+           AND (memory.dead_end OR chain.status = 'abandoned')
            AND (%(session_id)s::text IS NULL OR chain.session_id = %(session_id)s)
            AND (%(agent)s::text IS NULL OR chain.agent = %(agent)s)
-         ORDER BY thought.chain_id, recalled.recalls DESC, NOT thought.abandoned, thought.sequence
+         ORDER BY thought.chain_id, recalled.recalls DESC, NOT memory.dead_end, thought.sequence
     )
     SELECT chain.id, chain.session_id, left(chain.title, %(characters_max)s), foremost.thought,
            -- Of these chains alone: joined, it would be the mean of every chain there is.

@@ -9,7 +9,7 @@ import pytest
 
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
-from ledger.events import ChainRecalled, Judgement, Scope
+from ledger.events import ChainRecalled, Judgement, Outcome, Scope
 from ledger.header import Context
 from ledger.recalls import recalls_of
 from ledger.recorder import repository
@@ -140,6 +140,23 @@ def test_a_dead_end_is_avoided_once_it_was_read_twice(writer, tiers):
     assert patterns(tiers, session_id="S2") == [found]
     assert patterns(tiers, session_id="S1") == []
     assert patterns(tiers, agent="nobody") == []
+
+
+def test_a_branch_that_was_given_up_is_a_dead_end(writer, tiers):
+    chain = chain_of("look", title="The export is slow")
+    branched, kept = uuid4(), uuid4()
+    chain.add_thought(branched, thought("drop the table", 2, branch_id="left"))
+    chain.add_thought(kept, thought("add an index", 2, branch_id="right"))
+    chain.close_branch("left", Outcome.ABANDONED)
+    chain.close_branch("right", Outcome.KEPT)
+    record(writer, chain)
+    for version in (1, 3):
+        recall(writer, chain, branched, version=version)
+        recall(writer, chain, kept, version=version + 1)
+
+    (found,) = patterns(tiers)
+
+    assert (found.kind, found.approach, found.recalls) == ("avoided", "drop the table", 2)
 
 
 def test_a_limit_holds_for_every_kind_and_what_is_left_out_is_counted(writer, tiers):
