@@ -111,35 +111,37 @@ SELECT_SOLVED = """
 """
 
 # Few thoughts are ever recalled, so these are gone through; of each chain the one recalled most.
-# Trust knows of branches that were given up, too.
+# Trust knows of branches that were given up, too.  Texts and scores of those that are shown alone:
+# joined, a score would be the mean of every chain there is.
 SELECT_AVOIDED = """
     WITH recalled AS MATERIALIZED (
         SELECT thought_id, recalls FROM live.trust_recalls WHERE recalls >= %(recalls_min)s
     ), dead_end AS (
-        SELECT DISTINCT ON (thought.chain_id)
-               thought.chain_id, thought.position, recalled.recalls,
-               left(thought.thought, %(characters_max)s) AS thought
+        SELECT DISTINCT ON (memory.chain_id)
+               memory.chain_id, memory.thought_id, memory.position, recalled.recalls,
+               chain.session_id, chain.title
           FROM recalled
           JOIN live.trust_memories AS memory ON memory.thought_id = recalled.thought_id
-          JOIN live.thoughts AS thought ON thought.id = recalled.thought_id
-          JOIN live.thought_chains AS chain ON chain.id = thought.chain_id
-         WHERE thought.tenant = %(tenant)s
+          JOIN live.thought_chains AS chain ON chain.id = memory.chain_id
+         WHERE memory.tenant = %(tenant)s
            AND (memory.dead_end OR chain.status = 'abandoned')
            AND (%(session_id)s::text IS NULL OR chain.session_id = %(session_id)s)
            AND (%(agent)s::text IS NULL OR chain.agent = %(agent)s)
-         ORDER BY thought.chain_id, recalled.recalls DESC, NOT memory.dead_end, thought.sequence
+         ORDER BY memory.chain_id, recalled.recalls DESC, NOT memory.dead_end, memory.sequence
+    ), foremost AS MATERIALIZED (
+        SELECT *, count(*) OVER () AS total
+          FROM dead_end
+         ORDER BY recalls DESC, position DESC
+         LIMIT %(limit)s
     )
-    SELECT chain.id, chain.session_id, left(chain.title, %(characters_max)s), foremost.thought,
-           -- Of these chains alone: joined, it would be the mean of every chain there is.
+    SELECT foremost.chain_id, foremost.session_id, left(foremost.title, %(characters_max)s),
+           left(thought.thought, %(characters_max)s),
            (SELECT trust.score::float8
               FROM live.chain_trust AS trust
              WHERE trust.chain_id = foremost.chain_id),
            foremost.recalls, foremost.position, foremost.total
-      FROM (SELECT *, count(*) OVER () AS total
-              FROM dead_end
-             ORDER BY recalls DESC, position DESC
-             LIMIT %(limit)s) AS foremost
-      JOIN live.thought_chains AS chain ON chain.id = foremost.chain_id
+      FROM foremost
+      JOIN live.thoughts AS thought ON thought.id = foremost.thought_id
      ORDER BY foremost.recalls DESC, foremost.position DESC
 """
 
