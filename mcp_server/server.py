@@ -32,6 +32,7 @@ from ledger.said import Said
 from mcp_server.completions import Completions
 from mcp_server.door import READ, WRITE, Caller, Door, OpenDoor
 from mcp_server.inputs import InputError
+from mcp_server.prompts.advice import Advice
 from mcp_server.prompts.book import PromptBook
 from mcp_server.pushes import Pushes
 from mcp_server.requests import Requests, context_of
@@ -139,8 +140,9 @@ def build_server(
         return tool.definition.input_schema if tool else None
 
     requests = Requests(source, door, actor)
-    catalog = Catalog(requests, resources)
-    prompts = PromptBook(requests, by_name)
+    advice = Advice(by_name)
+    catalog = Catalog(requests, resources, advice.how_to_recall())
+    prompts = PromptBook(requests, advice)
     completions = Completions(requests, prompts.definitions, catalog.templates)
     pushes = Pushes(requests, catalog.is_told)
 

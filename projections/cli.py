@@ -26,6 +26,7 @@ from projections.cli_doctor import doctor
 from projections.cli_words import print_json, say
 from projections.embeddings.launcher import Launcher, running
 from projections.stopping import Stop, stop_process
+from projections.tiers.cli import memory
 from projections.trust.cli import trust
 from projections.worker import CATCH_UP_SECONDS_MAX
 from projections.workers import Workers, catch_up_all
@@ -47,6 +48,7 @@ def register(command_line: typer.Typer) -> None:
     """Add this module's commands to the command line."""
     command_line.command()(chains)
     command_line.command()(trust)
+    command_line.command()(memory)
     command_line.command()(doctor)
     command_line.add_typer(app, name="projections")
 

@@ -51,6 +51,19 @@ class Advice:
         ]
         return [step for step in steps if step]
 
+    def how_to_recall(self) -> str:
+        """How to have more of what the ledger remembers, and how to add to it; "" without tools."""
+        sentences = [
+            self._or("search_memories", "What is not in these lines is found with {}."),
+            self._or("reasoning_patterns", "Patterns of one session or agent: {}."),
+            self._or(
+                "record_feedback",
+                "Once you know whether a result was right, say so with {}: by that it comes to "
+                "stand here, or sinks.",
+            ),
+        ]
+        return " ".join(sentence for sentence in sentences if sentence)
+
     def how_to_go_on(self, chain: ThoughtChain, branch_id: str | None) -> str:
         """What to do next with a chain, in its status."""
         tool = next((name for name in THINKING if name in self._offered & NAMING), None)

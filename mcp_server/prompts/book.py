@@ -1,7 +1,5 @@
 """The prompts of a server: listed and filled in."""
 
-from collections.abc import Collection
-
 from mcp import MCPError
 from mcp_types import (
     INVALID_PARAMS,
@@ -25,9 +23,8 @@ from mcp_server.requests import Request, Requests, refuse_cursor
 class PromptBook:
     """The prompts every connection is offered, with advice for the tools it is offered."""
 
-    def __init__(self, requests: Requests, tool_names: Collection[str]) -> None:
+    def __init__(self, requests: Requests, advice: Advice) -> None:
         self._requests = requests
-        advice = Advice(tool_names)
         prompts: list[LedgerPrompt] = [
             StartSession(advice),
             ThinkThrough(advice),

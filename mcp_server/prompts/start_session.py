@@ -40,7 +40,8 @@ class StartSession(LedgerPrompt):
         steps = self._advice.how_to_think(name_of(given, "session_id"))
         numbered = "\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1))
         await source.get()
-        memory = await memory_text(Tiers(source.lists.connections), tenant)
+        tiers = Tiers(source.lists.connections)
+        memory = await memory_text(tiers, tenant, self._advice.how_to_recall())
         return [
             shown(MEMORY_URI, MARKDOWN, memory),
             said(

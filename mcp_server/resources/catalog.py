@@ -42,10 +42,12 @@ PAGE_CHAINS = 50
 class Catalog:
     """Status, memory and chains, which every connection is offered, and what its toolsets add."""
 
-    def __init__(self, requests: Requests, of_toolsets: Sequence[LedgerResource]) -> None:
+    def __init__(
+        self, requests: Requests, of_toolsets: Sequence[LedgerResource], how_to_recall: str
+    ) -> None:
         self._requests = requests
         self._lists = requests.source.lists
-        memory = LedgerMemory(Tiers(self._lists.connections))
+        memory = LedgerMemory(Tiers(self._lists.connections), how_to_recall)
         fixed: list[LedgerResource] = [LedgerStatus(self._lists), memory, *of_toolsets]
         self._fixed = {resource.definition.uri: resource for resource in fixed}
         self._of_chains: list[ChainResource] = [ChainText(), ChainEvents()]

@@ -10,7 +10,7 @@ from projections.tiers.tiers import Tiers
 
 
 class LedgerMemory(LedgerResource):
-    """The first two tiers, in markdown: who this is, and what has proved good."""
+    """The first two tiers, in markdown: who this is, what has proved good, and how to ask on."""
 
     definition = Resource(
         name="thought_ledger_memory",
@@ -21,15 +21,17 @@ class LedgerMemory(LedgerResource):
         mime_type=MARKDOWN,
     )
 
-    def __init__(self, tiers: Tiers) -> None:
+    def __init__(self, tiers: Tiers, how_to_recall: str) -> None:
         self._tiers = tiers
+        self._how_to_recall = how_to_recall
 
     async def read(self, ledger: Ledger, context: Context) -> str:  # noqa: ARG002 - it asks no log
-        return await memory_text(self._tiers, context.tenant)
+        return await memory_text(self._tiers, context.tenant, self._how_to_recall)
 
 
-async def memory_text(tiers: Tiers, tenant: str) -> str:
-    """The first two tiers.  Raises DatabaseUnavailableError."""
+async def memory_text(tiers: Tiers, tenant: str, how_to_recall: str) -> str:
+    """The first two tiers, and the tools for what is below.  Raises DatabaseUnavailableError."""
     identity = await tiers.identity(tenant)
     summary = await tiers.summary(tenant)
-    return "\n\n".join(part for part in (identity, summary.text) if part) + "\n"
+    parts = (identity, summary.text, how_to_recall)
+    return "\n\n".join(part for part in parts if part) + "\n"

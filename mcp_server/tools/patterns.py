@@ -12,12 +12,12 @@ from mcp_server.memory.schemas import PATTERNS
 from mcp_server.thinking import Thinking
 from mcp_server.tools.tool import LedgerTool
 from projections.tiers.text import Pattern
-from projections.tiers.tiers import PATTERNS_MAX, Tiers
+from projections.tiers.tiers import LINES_MAX, Tiers
 
 PATTERNS_DEFAULT = 20
 NOTHING = (
-    "Nothing is promoted yet: that takes chains trusted 0.8 or more (record_feedback), or dead "
-    "ends read at least twice."
+    "Nothing is promoted yet: that takes chains confirmed until they are trusted 0.8 or more, or "
+    "dead ends read at least twice."
 )
 
 
@@ -53,6 +53,7 @@ class ReasoningPatterns(LedgerTool):
         )
         return present(
             count=len(summary.patterns),
+            total=summary.total,
             text=summary.text or NOTHING,
             patterns=[_row(pattern) for pattern in summary.patterns],
             position=summary.position,
@@ -66,7 +67,7 @@ def parse_patterns(arguments: Mapping[str, object]) -> PatternsInput:
     said = PatternsInput(
         session_id=given.allow("session_id", to_identifier),
         agent=given.allow("agent", to_identifier),
-        limit=min(given.allow("limit", to_integer) or PATTERNS_DEFAULT, PATTERNS_MAX),
+        limit=min(given.allow("limit", to_integer) or PATTERNS_DEFAULT, LINES_MAX),
     )
     given.refuse_problems()
     return said

@@ -1,19 +1,30 @@
 """The tiers as text: extracts of what was thought, in so many tokens and no more.
 
-No model writes here.  A token is counted as three bytes of UTF-8: English has four to one, code and
-other scripts fewer, so a budget is kept whatever model reads it.
+No model writes here.  A token is counted as three bytes of UTF-8, where English has four to one; a
+UUID, which is cut into ones and twos, as UUID_TOKENS.  The budgets are kept by this count.
 """
 
+import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 from uuid import UUID
 
+from ledger.display import printable
+
 BYTES_A_TOKEN = 3
+# A tokenizer of words (that of all-MiniLM-L6-v2) makes 27 of one on the average, 33 at most.
+UUID_TOKENS = 30
+UUID_FORM = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 IDENTITY_TOKENS_MAX = 100
 SUMMARY_TOKENS_MAX = 2_000
 # Of one line of a summary, and of a title in the identity.
 EXTRACT_CHARACTERS_MAX = 160
 TITLE_CHARACTERS_MAX = 60
+
+# Of a kind of lines, besides them: its heading, the word on what is left out, an empty line.
+KIND_TOKENS = 30
 
 PATTERNS = "## Reasoning Patterns"
 MEMORIES = "## Memories"
@@ -63,10 +74,39 @@ class TrustedMemory:
 SOLVED = "solved"
 AVOIDED = "avoided"
 
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Best(Generic[T]):
+    """The best of a kind, in their order, and how many there are of it in all."""
+
+    rows: Sequence[T] = ()
+    total: int = 0
+
+
+@dataclass(slots=True)
+class _Kind:
+    """Lines of one kind, of which the first ``shown`` are."""
+
+    heading: str
+    name: str
+    lines: Sequence[str]
+    total: int
+    shown: int = 0
+
+    def text(self) -> list[str]:
+        """The lines that are shown, and how many are not."""
+        shown = [*self.lines[: self.shown]]
+        if more := self.total - self.shown:
+            shown.append(f"- and {more:,} more {self.name}")
+        return shown
+
 
 def tokens_of(text: str) -> int:
     """How many tokens a text is counted as."""
-    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
+    rest, uuids = UUID_FORM.subn("", text)
+    return uuids * UUID_TOKENS + -(-len(rest.encode("utf-8", "replace")) // BYTES_A_TOKEN)
 
 
 def identity_text(identity: Identity) -> str:
@@ -83,16 +123,25 @@ def identity_text(identity: Identity) -> str:
     return said + "."
 
 
-def summary_text(patterns: Sequence[Pattern], memories: Sequence[TrustedMemory]) -> str:
-    """L1: whole lines, at most SUMMARY_TOKENS_MAX; patterns first, and what was left out is said.
+def summary_text(
+    solved: Best[Pattern], avoided: Best[Pattern], memories: Best[TrustedMemory]
+) -> str:
+    """L1: whole lines, at most SUMMARY_TOKENS_MAX; of each kind some, and how many are left out.
 
     Empty when nothing is promoted.
     """
-    sections = (
-        (PATTERNS, [pattern_line(pattern) for pattern in patterns]),
-        (MEMORIES, [memory_line(memory) for memory in memories]),
-    )
-    return "\n\n".join(_fitting([section for section in sections if section[1]]))
+    kinds = [
+        _Kind(PATTERNS, "solved", [*map(pattern_line, solved.rows)], solved.total),
+        _Kind(PATTERNS, "dead ends", [*map(pattern_line, avoided.rows)], avoided.total),
+        _Kind(MEMORIES, "memories", [*map(memory_line, memories.rows)], memories.total),
+    ]
+    _choose(kinds)
+    sections = [
+        "\n".join([heading, *lines])
+        for heading in (PATTERNS, MEMORIES)
+        if (lines := [line for kind in kinds if kind.heading == heading for line in kind.text()])
+    ]
+    return "\n\n".join(sections)
 
 
 def pattern_line(pattern: Pattern) -> str:
@@ -120,8 +169,11 @@ def memory_line(memory: TrustedMemory) -> str:
 
 
 def extract(text: str | None, characters_max: int) -> str:
-    """The beginning of a text on one line, cut between words where it can be."""
-    line = " ".join((text or "").split())
+    """The beginning of a text on one line, cut between words where it can be.
+
+    A thought may be anybody's: what would drive a terminal, or turn the text around, is replaced.
+    """
+    line = printable(" ".join((text or "").split()))
     if len(line) <= characters_max:
         return line
     cut = line[: characters_max - 1]
@@ -129,21 +181,19 @@ def extract(text: str | None, characters_max: int) -> str:
     return (words if blank and len(words) > characters_max // 2 else cut) + "…"
 
 
-def _fitting(sections: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """The sections with as many of their lines as fit, each with a word on what does not."""
-    # For "\n\n" between sections, and the word on what is left out.
-    left = SUMMARY_TOKENS_MAX - 20 * len(sections)
-    fitting: list[str] = []
-    for heading, lines in sections:
-        left -= tokens_of(heading + "\n")
-        shown: list[str] = []
-        for line in lines:
-            left -= tokens_of(line + "\n")
-            if left < 0:
-                break
-            shown.append(line)
-        if more := len(lines) - len(shown):
-            shown.append(f"- and {more} more")
-        fitting.append("\n".join([heading, *shown]))
-        left = max(left, 0)
-    return fitting
+def _choose(kinds: Sequence[_Kind]) -> None:
+    """Show as many lines as fit: the kinds take turns, each until its next line does not.
+
+    The first line of every kind fits: extracts are short.
+    """
+    left = SUMMARY_TOKENS_MAX - KIND_TOKENS * len(kinds)
+    waiting = deque(kinds)
+    while waiting:
+        kind = waiting.popleft()
+        if kind.shown == len(kind.lines):
+            continue
+        left_then = left - tokens_of(kind.lines[kind.shown] + "\n")
+        if left_then >= 0:
+            left = left_then
+            kind.shown += 1
+            waiting.append(kind)

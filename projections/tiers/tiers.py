@@ -1,7 +1,8 @@
 """What the tiers are made of, asked of the live read models: ``thoughts`` and ``trust``."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from projections.live import LiveConnections
 from projections.recall.standing import UNKNOWN
@@ -9,6 +10,7 @@ from projections.thoughts import Thoughts
 from projections.tiers.text import (
     AVOIDED,
     SOLVED,
+    Best,
     Identity,
     Pattern,
     TrustedMemory,
@@ -17,12 +19,14 @@ from projections.tiers.text import (
 )
 from projections.trust.projection import Trust
 
+T = TypeVar("T")
+
 PROMOTED_MILLIONTHS = 800_000
 KNOWN_MILLIONTHS = 500_000
 # A dead end that was read so often is worth a line.
 RECALLS_MIN = 2
-PATTERNS_MAX = 100
-MEMORIES_MAX = 100
+# Of each kind: more than there is room for.
+LINES_MAX = 100
 TITLES_MAX = 3
 AGENTS_MAX = 3
 # Of a thought or title there is no need for more.
@@ -75,7 +79,8 @@ SELECT_SOLVED = """
           FROM live.trust_memories
          WHERE tenant = %(tenant)s AND value_millionths >= %(promoted)s
     ), promoted AS MATERIALIZED (
-        SELECT chain.id, chain.session_id, chain.title, chain.conclusion, trust.score_millionths
+        SELECT chain.id, chain.session_id, chain.title, chain.conclusion, trust.score_millionths,
+               count(*) OVER () AS total
           FROM live.chain_trust AS trust
           JOIN live.thought_chains AS chain ON chain.id = trust.chain_id
          WHERE trust.chain_id = ANY (ARRAY(SELECT chain_id FROM candidate))
@@ -90,7 +95,7 @@ SELECT_SOLVED = """
            left(promoted.title, %(characters_max)s),
            left(coalesce(nullif(promoted.conclusion, ''), last.thought), %(characters_max)s),
            promoted.score_millionths / 1000000.0::float8,
-           first.position, last.position
+           first.position, last.position, promoted.total
       FROM promoted
      CROSS JOIN LATERAL (
            SELECT position FROM live.thoughts WHERE chain_id = promoted.id ORDER BY sequence LIMIT 1
@@ -106,54 +111,71 @@ SELECT_SOLVED = """
 """
 
 # Few thoughts are ever recalled, so these are gone through; of each chain the one recalled most.
+# Trust knows of branches that were given up, too.  Texts and scores of those that are shown alone:
+# joined, a score would be the mean of every chain there is.
 SELECT_AVOIDED = """
     WITH recalled AS MATERIALIZED (
         SELECT thought_id, recalls FROM live.trust_recalls WHERE recalls >= %(recalls_min)s
     ), dead_end AS (
-        SELECT DISTINCT ON (thought.chain_id)
-               thought.chain_id, thought.position, recalled.recalls,
-               left(thought.thought, %(characters_max)s) AS thought
+        SELECT DISTINCT ON (memory.chain_id)
+               memory.chain_id, memory.thought_id, memory.position, recalled.recalls,
+               chain.session_id, chain.title
           FROM recalled
-          JOIN live.thoughts AS thought ON thought.id = recalled.thought_id
-          JOIN live.thought_chains AS chain ON chain.id = thought.chain_id
-         WHERE thought.tenant = %(tenant)s
-           AND (thought.abandoned OR chain.status = 'abandoned')
+          JOIN live.trust_memories AS memory ON memory.thought_id = recalled.thought_id
+          JOIN live.thought_chains AS chain ON chain.id = memory.chain_id
+         WHERE memory.tenant = %(tenant)s
+           AND (memory.dead_end OR chain.status = 'abandoned')
            AND (%(session_id)s::text IS NULL OR chain.session_id = %(session_id)s)
            AND (%(agent)s::text IS NULL OR chain.agent = %(agent)s)
-         ORDER BY thought.chain_id, recalled.recalls DESC, NOT thought.abandoned, thought.sequence
+         ORDER BY memory.chain_id, recalled.recalls DESC, NOT memory.dead_end, memory.sequence
+    ), foremost AS MATERIALIZED (
+        SELECT *, count(*) OVER () AS total
+          FROM dead_end
+         ORDER BY recalls DESC, position DESC
+         LIMIT %(limit)s
     )
-    SELECT chain.id, chain.session_id, left(chain.title, %(characters_max)s), foremost.thought,
-           -- Of these chains alone: joined, it would be the mean of every chain there is.
+    SELECT foremost.chain_id, foremost.session_id, left(foremost.title, %(characters_max)s),
+           left(thought.thought, %(characters_max)s),
            (SELECT trust.score::float8
               FROM live.chain_trust AS trust
              WHERE trust.chain_id = foremost.chain_id),
-           foremost.recalls, foremost.position
-      FROM (SELECT * FROM dead_end ORDER BY recalls DESC, position DESC LIMIT %(limit)s) AS foremost
-      JOIN live.thought_chains AS chain ON chain.id = foremost.chain_id
+           foremost.recalls, foremost.position, foremost.total
+      FROM foremost
+      JOIN live.thoughts AS thought ON thought.id = foremost.thought_id
      ORDER BY foremost.recalls DESC, foremost.position DESC
 """
 
+# The texts of those that are shown alone.
 SELECT_MEMORIES = """
-    SELECT memory.chain_id, memory.thought_id, left(thought.thought, %(characters_max)s),
-           memory.score::float8, memory.position
-      FROM live.memory_trust AS memory
-      JOIN live.thoughts AS thought ON thought.id = memory.thought_id
-     WHERE memory.tenant = %(tenant)s
-       AND memory.value_millionths >= %(promoted)s
-       AND memory.score_millionths >= %(promoted)s
-       AND memory.counts
-     ORDER BY memory.score_millionths DESC, memory.position DESC
-     LIMIT %(memories_max)s
+    WITH foremost AS (
+        SELECT chain_id, thought_id, score_millionths, score, position, count(*) OVER () AS total
+          FROM live.memory_trust
+         WHERE tenant = %(tenant)s
+           AND value_millionths >= %(promoted)s
+           AND score_millionths >= %(promoted)s
+           AND counts
+         ORDER BY score_millionths DESC, position DESC
+         LIMIT %(limit)s
+    )
+    SELECT foremost.chain_id, foremost.thought_id, left(thought.thought, %(characters_max)s),
+           foremost.score::float8, foremost.position, foremost.total
+      FROM foremost
+      JOIN live.thoughts AS thought ON thought.id = foremost.thought_id
+     ORDER BY foremost.score_millionths DESC, foremost.position DESC
 """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Summary:
-    """L1, as text and as its patterns; made of what was recorded up to ``position``."""
+    """L1, as text and as its patterns; made of what was recorded up to ``position``.
 
-    text: str
-    patterns: list[Pattern]
-    position: int
+    ``total`` patterns there are, of which ``patterns`` are the best.
+    """
+
+    text: str = ""
+    patterns: Sequence[Pattern] = ()
+    total: int = 0
+    position: int = 0
     stale: bool
 
 
@@ -187,34 +209,32 @@ class Tiers:
         *,
         session_id: str | None = None,
         agent: str | None = None,
-        limit: int = PATTERNS_MAX,
+        limit: int = LINES_MAX,
         position: int = 0,
     ) -> Summary:
         """L1 as of *position*, waited for as lists do; with patterns of a session or agent only.
 
+        *limit* is how many of a kind at most, which are the best; those left out are counted.
         Raises DatabaseUnavailableError.
         """
         seen = await self._connections.wait(position, Thoughts.name, Trust.name)
         built = await self._rows(SELECT_POSITION, tenant)
         if not built:
-            return Summary(text="", patterns=[], position=0, stale=True)
+            return Summary(stale=True)
         ((as_of,),) = built
         narrowed = {"session_id": session_id, "agent": agent, "limit": limit}
-        solved = await self._rows(SELECT_SOLVED, tenant, **narrowed)
-        avoided = await self._rows(SELECT_AVOIDED, tenant, **narrowed)
-        patterns = [*map(_solved, solved), *map(_avoided, avoided)]
-        memories: list[TrustedMemory] = []
+        solved = _best(_solved, await self._rows(SELECT_SOLVED, tenant, **narrowed))
+        avoided = _best(_avoided, await self._rows(SELECT_AVOIDED, tenant, **narrowed))
+        memories: Best[TrustedMemory] = Best()
         if session_id is None and agent is None:
-            memories = [
-                TrustedMemory(
-                    chain_id=chain_id, thought_id=thought_id, text=text, trust=trust, position=at
-                )
-                for chain_id, thought_id, text, trust, at in await self._rows(
-                    SELECT_MEMORIES, tenant
-                )
-            ]
-        text = summary_text(patterns, memories)
-        return Summary(text=text, patterns=patterns, position=as_of, stale=not seen)
+            memories = _best(_memory, await self._rows(SELECT_MEMORIES, tenant, limit=limit))
+        return Summary(
+            text=summary_text(solved, avoided, memories),
+            patterns=[*solved.rows, *avoided.rows],
+            total=solved.total + avoided.total,
+            position=as_of,
+            stale=not seen,
+        )
 
     async def _rows(self, query: Any, tenant: str, **parameters: object) -> list[tuple[Any, ...]]:
         known = {
@@ -223,7 +243,6 @@ class Tiers:
             "known": KNOWN_MILLIONTHS,
             "recalls_min": RECALLS_MIN,
             "characters_max": CHARACTERS_MAX,
-            "memories_max": MEMORIES_MAX,
             "titles_max": TITLES_MAX,
             "agents_max": AGENTS_MAX,
         }
@@ -231,6 +250,11 @@ class Tiers:
             return await self._connections.reader.fetch(query, known | parameters, prepare=False)
         except UNKNOWN:  # no worker has built it yet
             return []
+
+
+def _best(read: Callable[[tuple[Any, ...]], T], rows: Sequence[tuple[Any, ...]]) -> Best[T]:
+    """Rows that end with how many there would be without a limit."""
+    return Best([read(row[:-1]) for row in rows], rows[0][-1] if rows else 0)
 
 
 def _solved(row: tuple[Any, ...]) -> Pattern:
@@ -258,4 +282,11 @@ def _avoided(row: tuple[Any, ...]) -> Pattern:
         trust=trust,
         recalls=recalls,
         positions=[position],
+    )
+
+
+def _memory(row: tuple[Any, ...]) -> TrustedMemory:
+    chain_id, thought_id, text, trust, position = row
+    return TrustedMemory(
+        chain_id=chain_id, thought_id=thought_id, text=text, trust=trust, position=position
     )

@@ -24,14 +24,14 @@ NOWHERE = Settings(database_url="postgresql://nobody@127.0.0.1:1/nothing")
 
 @asynccontextmanager
 async def connected(
-    settings, era=MODERN, toolsets=("compat", "chains"), on_message=None, resources=()
+    settings, era=MODERN, toolsets=("compat", "chains"), tools=None, on_message=None, resources=()
 ):
     """A client of a server of its own, with more *resources*; there is no worker."""
     source = LedgerSource(settings)
     source.start()
     try:
         clients = clients_of_a_connection(None, source.lists, None)
-        offer = offer_of(Choice(tuple(toolsets)), clients)
+        offer = offer_of(Choice(tuple(toolsets), tools), clients)
         server = build_server(source, offer.tools, [*offer.resources, *resources])
         async with Client(server, mode=era, message_handler=on_message) as client:
             yield client

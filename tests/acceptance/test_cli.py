@@ -32,6 +32,7 @@ COMMANDS = [
     ["abandon"],
     ["feedback"],
     ["trust"],
+    ["memory"],
     ["import"],
     ["migrate"],
     ["backup"],
@@ -81,6 +82,12 @@ def test_help_names_each_command():
     printed = run_well("--help")
 
     assert {command[0] for command in COMMANDS} <= set(printed.replace("│", " ").split())
+
+
+def test_the_memory_of_a_tenant_of_any_name_is_shown(shared_data_dir):
+    printed = run_well("memory", "--tenant", "na\udcffme", data_dir=shared_data_dir)
+
+    assert printed.startswith("Thought ledger: 0 chains")
 
 
 def test_replay_prints_every_event_in_order_with_who_when_and_what(chain, shared_data_dir):

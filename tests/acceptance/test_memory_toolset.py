@@ -1,11 +1,12 @@
 """The toolset ``memory``: feedback, and what it does to scores."""
 
+import json
 from uuid import uuid4
 
 import pytest
 
 from tests.acceptance.in_memory import a_chain, call, talk
-from tests.acceptance.product import chains, is_one_clear_sentence
+from tests.acceptance.product import is_one_clear_sentence, run_well
 
 TOOLSETS = ("chains", "memory")
 
@@ -159,7 +160,9 @@ def test_what_proved_good_is_a_pattern_and_is_there_at_the_start_of_a_session(da
 
     nothing = converse(data_dir, lambda client: call(client, "reasoning_patterns"))
     chain_id = converse(data_dir, conversation)
-    chains(data_dir)
+    printed = run_well("memory", data_dir=data_dir)
+    told = json.loads(run_well("memory", "--json", data_dir=data_dir))
+    elsewhere = run_well("memory", "--tenant", "elsewhere", data_dir=data_dir)
     patterns, (memory, advice), text = converse(data_dir, begin)
 
     assert (nothing["count"], nothing["stale"]) == (0, True)
@@ -171,3 +174,8 @@ def test_what_proved_good_is_a_pattern_and_is_there_at_the_start_of_a_session(da
     assert text.startswith("Thought ledger: 1 chains of reasoning, 2 thoughts")
     assert "## Reasoning Patterns" in text
     assert 'session_id "s"' in advice.content.text
+    assert text.startswith(printed)
+    assert (told["tenant"], told["total"], told["stale"]) == ("default", 1, False)
+    assert printed == f"{told['identity']}\n\n{told['text']}\n"
+    assert [found["chain_id"] for found in told["patterns"]] == [chain_id]
+    assert elsewhere == "Thought ledger: 0 chains of reasoning, 0 thoughts, 0 sessions.\n"

@@ -20,6 +20,7 @@ A_CHAIN = "00000000-0000-4000-8000-000000000000"
 ASKING = [
     ["replay", A_CHAIN],
     ["chains"],
+    ["memory"],
     ["pause", A_CHAIN],
     ["resume", A_CHAIN],
     ["complete", A_CHAIN],

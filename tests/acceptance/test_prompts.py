@@ -201,8 +201,7 @@ def test_a_chain_without_thoughts_is_begun(ledger):
 # Only tools that are offered are named
 
 
-# The toolset memory alone records no thoughts: no prompt has a tool of it to name.
-@pytest.mark.parametrize("toolset", [name for name in TOOLSETS if name != "memory"])
+@pytest.mark.parametrize("toolset", TOOLSETS)
 def test_no_prompt_names_a_tool_that_is_not_offered(ledger, toolset):
     chain_id = talk(ledger, lambda client: a_chain(client, "one"))
     known = set()
@@ -211,13 +210,41 @@ def test_no_prompt_names_a_tool_that_is_not_offered(ledger, toolset):
 
     async def ask(client):
         begun = await filled(client, "think_through", problem="why?", session_id="s")
-        return [*begun, *await filled(client, "resume_chain", chain_id=chain_id)]
+        begun += await filled(client, "start_session")
+        memory = await client.read_resource("thought-ledger://memory")
+        resumed = await filled(client, "resume_chain", chain_id=chain_id)
+        return [*begun, memory.contents[0].text, *resumed]
 
     offered = talk(ledger, tool_names, toolsets=(toolset,))
     named = set(re.findall(r"\w+", " ".join(talk(ledger, ask, toolsets=(toolset,))))) & known
 
     assert named
     assert named <= set(offered)
+
+
+@pytest.mark.parametrize(
+    ("tools", "named"),
+    [
+        (("search_memories",), {"search_memories"}),
+        (("add_thought", "record_feedback"), {"record_feedback"}),
+        (
+            ("search_memories", "record_feedback", "reasoning_patterns"),
+            {"search_memories", "record_feedback", "reasoning_patterns"},
+        ),
+        (("add_thought",), set()),
+    ],
+)
+def test_the_memory_names_those_of_its_tools_that_are_offered(ledger, tools, named):
+    async def ask(client):
+        memory, _ = await filled(client, "start_session")
+        resource = await client.read_resource("thought-ledger://memory")
+        return memory, resource.contents[0].text
+
+    memory, resource = talk(ledger, ask, toolsets=TOOLSETS, tools=tools)
+
+    of_memory = {"search_memories", "record_feedback", "reasoning_patterns"}
+    assert set(re.findall(r"\w+", resource)) & of_memory == named
+    assert memory == resource
 
 
 def test_the_drop_in_reopens_what_is_completed_and_needs_a_command_for_what_is_paused(ledger):

@@ -1,16 +1,21 @@
 """The tiers as text: never over their budget, whole lines, with where each comes from."""
 
 import re
+from collections import Counter
 from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.display import printable
 from projections.tiers.text import (
     AVOIDED,
     IDENTITY_TOKENS_MAX,
+    MEMORIES,
     SOLVED,
     SUMMARY_TOKENS_MAX,
+    UUID_TOKENS,
+    Best,
     Identity,
     Pattern,
     TrustedMemory,
@@ -24,17 +29,21 @@ from projections.tiers.text import (
 CHAIN = UUID(int=7)
 texts = st.text(max_size=400) | st.text(alphabet="索引🧠e\u0301 \n", max_size=400)
 
-patterns = st.builds(
-    Pattern,
-    kind=st.sampled_from([SOLVED, AVOIDED]),
-    chain_id=st.uuids(),
-    session_id=st.none() | texts,
-    title=texts,
-    approach=texts,
-    trust=st.none() | st.floats(0, 1),
-    recalls=st.integers(0, 10**6),
-    positions=st.lists(st.integers(1, 2**62), max_size=3),
-)
+
+def patterns_of(kind):
+    return st.builds(
+        Pattern,
+        kind=st.just(kind),
+        chain_id=st.uuids(),
+        session_id=st.none() | texts,
+        title=texts,
+        approach=texts,
+        trust=st.none() | st.floats(0, 1),
+        recalls=st.integers(0, 10**6),
+        positions=st.lists(st.integers(1, 2**62), max_size=3),
+    )
+
+
 memories = st.builds(
     TrustedMemory,
     chain_id=st.uuids(),
@@ -43,6 +52,14 @@ memories = st.builds(
     trust=st.floats(0, 1),
     position=st.integers(1, 2**62),
 )
+
+
+@st.composite
+def best(draw, rows):
+    """Some rows, and how many there are of them: as a rule there are no others."""
+    found = draw(st.lists(rows, max_size=40))
+    more = draw(st.just(0) | st.integers(0, 10**18)) if found else 0
+    return Best(found, len(found) + more)
 
 
 def pattern(kind, **said):
@@ -57,6 +74,13 @@ def pattern(kind, **said):
             "recalls": 0,
             "positions": [3, 9],
         }
+        | said
+    )
+
+
+def memory(**said):
+    return TrustedMemory(
+        **{"chain_id": CHAIN, "thought_id": CHAIN, "text": "look", "trust": 0.9, "position": 4}
         | said
     )
 
@@ -77,16 +101,59 @@ def test_a_dead_end_is_one_line_with_how_often_it_was_read():
     )
 
 
-@given(st.lists(patterns, max_size=40), st.lists(memories, max_size=40))
-def test_a_summary_keeps_its_budget_in_whole_lines_and_tells_what_is_left_out(found, known):
-    text = summary_text(found, known)
+@given(best(patterns_of(SOLVED)), best(patterns_of(AVOIDED)), best(memories))
+def test_a_summary_keeps_its_budget_and_tells_of_every_kind(solved, avoided, known):
+    text = summary_text(solved, avoided, known)
 
     assert tokens_of(text) <= SUMMARY_TOKENS_MAX
-    told = [line for line in text.split("\n") if line.startswith("- ")]
-    left_out = [line for line in told if re.fullmatch(r"- and \d+ more", line)]
-    missing = sum(int(line.split()[2]) for line in left_out)
-    assert len(told) - len(left_out) + missing == len(found) + len(known)
-    assert (text == "") == (not found and not known)
+    assert (text == "") == (not solved.rows and not avoided.rows and not known.rows)
+    patterns_text, _, memories_text = text.partition(MEMORIES)
+    for kind, part, said, more in (
+        (solved, patterns_text, "- Solved ", "more solved"),
+        (avoided, patterns_text, "- Avoided ", "more dead ends"),
+        (known, memories_text, "- ", "more memories"),
+    ):
+        lines = [line for line in part.split("\n") if line.startswith(said)]
+        left_out = [
+            line for line in part.split("\n") if re.fullmatch(rf"- and [\d,]+ {more}", line)
+        ]
+        shown = len([line for line in lines if line not in left_out])
+        assert (shown > 0) == (kind.total > 0)
+        assert shown + sum(_count(line) for line in left_out) == kind.total
+
+
+def _count(line):
+    return int(line.split()[2].replace(",", ""))
+
+
+def test_the_kinds_take_turns_and_keep_their_order():
+    solved = [pattern(SOLVED, title=f"problem {n} {'x' * 100}") for n in range(100)]
+    avoided = [pattern(AVOIDED, approach=f"dead end {n} {'x' * 100}") for n in range(100)]
+    known = [memory(text=f"memory {n} {'x' * 100}") for n in range(3)]
+
+    text = summary_text(Best(solved, 100), Best(avoided, 250), Best(known, 3))
+
+    kinds = [re.match(r"- (Solved|Avoided|memory|and)|## \w+", line) for line in text.splitlines()]
+    counts = Counter(found[0] for found in kinds if found)
+    assert counts["- memory"] == 3
+    assert abs(counts["- Solved"] - counts["- Avoided"]) <= 1
+    assert counts["- Solved"] >= 5
+    assert [*counts] == ["## Reasoning", "- Solved", "- and", "- Avoided", MEMORIES, "- memory"]
+    assert f"- and {250 - counts['- Avoided']} more dead ends\n" in text
+    assert tokens_of(text) > SUMMARY_TOKENS_MAX - 200
+
+
+def test_a_uuid_is_counted_as_what_a_tokenizer_makes_of_it():
+    assert tokens_of(str(CHAIN)) == UUID_TOKENS
+    assert tokens_of(f"ab {CHAIN}, {CHAIN}") == 2 * UUID_TOKENS + 2
+
+
+def test_what_would_drive_a_terminal_or_turn_the_text_around_is_not_passed_on():
+    line = pattern_line(pattern(SOLVED, title="a\x1b[2Jb\u202ec\u2028d", session_id="S\x07"))
+
+    assert line.startswith('- Solved "a\ufffd[2Jb\ufffdc d" via')
+    assert "(session S\ufffd, " in line
+    assert line.isprintable()
 
 
 @given(st.lists(texts, max_size=5), st.lists(texts, max_size=5), st.integers(0, 10**12))
@@ -96,7 +163,7 @@ def test_the_identity_is_one_line_in_its_budget(agents, titles, count):
     )
 
     assert tokens_of(text) <= IDENTITY_TOKENS_MAX
-    assert len(text.splitlines()) == 1
+    assert text.isprintable()
 
 
 @given(texts, st.integers(2, 200))
@@ -104,4 +171,5 @@ def test_an_extract_is_the_beginning_on_one_line(text, most):
     cut = extract(text, most)
 
     assert len(cut) <= most
-    assert " ".join(text.split()).startswith(cut.removesuffix("…"))
+    assert printable(" ".join(text.split())).startswith(cut.removesuffix("…"))
+    assert cut.isprintable()
