@@ -111,8 +111,13 @@ def tokens_of(text: str) -> int:
 
 def identity_text(identity: Identity) -> str:
     """L0: one line of at most IDENTITY_TOKENS_MAX."""
-    count = f"{identity.chains:,} chains of reasoning, {identity.thoughts:,} thoughts"
-    said = f"Thought ledger: {count}, {identity.sessions:,} sessions"
+    counts = (
+        (identity.chains, "chain of reasoning", "chains of reasoning"),
+        (identity.thoughts, "thought", "thoughts"),
+        (identity.sessions, "session", "sessions"),
+    )
+    counted = ", ".join(f"{count:,} {one if count == 1 else more}" for count, one, more in counts)
+    said = f"Thought ledger: {counted}"
     for name, values in (("by", identity.agents), ("lately:", identity.titles)):
         for number, value in enumerate(values):
             joined = f" {name} " if number == 0 else ", "

@@ -142,6 +142,19 @@ def test_a_dead_end_is_avoided_once_it_was_read_twice(writer, tiers):
     assert patterns(tiers, agent="nobody") == []
 
 
+def test_a_dead_end_is_told_by_what_was_given_up_not_by_what_was_read_under_it(writer, tiers):
+    chain = chain_of("look", "blame the cache", "and its size", "add an index", title="")
+    given_up, last = chain.steps.recorded[1].thought_id, chain.steps.recorded[3].thought_id
+    chain.abandon_thought(given_up)
+    record(writer, chain)
+    recall(writer, chain, last, version=1)
+    recall(writer, chain, last, version=2)
+
+    (found,) = patterns(tiers)
+
+    assert (found.approach, found.positions, found.recalls) == ("blame the cache", [3], 2)
+
+
 def test_a_branch_that_was_given_up_is_a_dead_end(writer, tiers):
     chain = chain_of("look", title="The export is slow")
     branched, kept = uuid4(), uuid4()
