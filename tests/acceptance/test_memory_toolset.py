@@ -171,7 +171,7 @@ def test_what_proved_good_is_a_pattern_and_is_there_at_the_start_of_a_session(da
     assert row["trust"] == pytest.approx(0.85, abs=1e-3)
     assert f"[chain {chain_id}, events" in patterns["text"]
     assert memory.content.resource.text == text
-    assert text.startswith("Thought ledger: 1 chains of reasoning, 2 thoughts")
+    assert text.startswith("Thought ledger: 1 chain of reasoning, 2 thoughts")
     assert "## Reasoning Patterns" in text
     assert 'session_id "s"' in advice.content.text
     assert text.startswith(printed)
