@@ -17,6 +17,8 @@ def json_of_evidence(evidence: Evidence) -> dict[str, Any]:
         "type": evidence.topic,
         "at": evidence.at.astimezone(UTC).isoformat(timespec="microseconds"),
         "by": evidence.actor,
+        **({"source": evidence.source} if evidence.source else {}),
+        **({"note": evidence.note} if evidence.note else {}),
         "signal": str(evidence.signal),
         "delta": shown(evidence.delta),
         "before": shown(evidence.before),

@@ -206,7 +206,7 @@ def _print_thought(thought: ThoughtTrust) -> None:
             (
                 str(each.position),
                 local_time(each.at),
-                each.actor,
+                _who(each),
                 f"{each.topic} ({each.signal})",
                 _score(each.before),
                 f"{each.delta / 1_000_000:+.2f}",
@@ -215,6 +215,13 @@ def _print_thought(thought: ThoughtTrust) -> None:
             for each in thought.evidence
         ],
     )
+
+
+def _who(evidence: Evidence) -> str:
+    """Who recorded it, and who judged if that was another."""
+    if evidence.source in (None, evidence.actor):
+        return evidence.actor
+    return f"{evidence.actor} for {evidence.source}"
 
 
 def _because(evidence: Evidence) -> str:

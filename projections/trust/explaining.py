@@ -7,7 +7,7 @@ from uuid import UUID
 
 from ledger.application import Ledger
 from ledger.errors import ChainNotFoundError
-from ledger.events import ThoughtRecorded
+from ledger.events import FeedbackGiven, ThoughtRecorded
 from ledger.log import PAGE_BYTES_MAX, PAGE_EVENTS_MAX, check_next
 from ledger.recalls import recalls_of
 from ledger.serialization import Recorded
@@ -16,10 +16,16 @@ from projections.trust.fold import TrustFold
 from projections.trust.policy import DELTAS, Level, Signal
 from projections.trust.state import Memory
 
+# A note may be as long as a thought.
+NOTE_CHARACTERS_MAX = 200
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One signal of one event: the value it found, decayed to its moment, and the one it left."""
+    """One signal of one event: the value it found, decayed to its moment, and the one it left.
+
+    Of feedback, ``source`` is who judged, and ``note`` the beginning of what was said of it.
+    """
 
     position: int
     topic: str
@@ -29,6 +35,8 @@ class Evidence:
     delta: int
     before: int
     after: int
+    source: str | None = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +131,7 @@ class Explanation:
         self, recorded: Recorded, memory: Memory, signal: Signal, before: int, after: int
     ) -> None:
         position, header, event = recorded
+        said = event if isinstance(event, FeedbackGiven) else None
         self._evidence.setdefault(memory.thought_id, []).append(
             Evidence(
                 position,
@@ -133,6 +142,8 @@ class Explanation:
                 DELTAS[signal],
                 before,
                 after,
+                said and said.source,
+                said and said.note and said.note[:NOTE_CHARACTERS_MAX],
             )
         )
 

@@ -40,6 +40,8 @@ def test_a_confirmation_says_what_it_was_applied_to_and_why_the_score_is_what_it
     assert (used["delta"], used["before"], used["after"]) == (0.05, 0.5, 0.55)
     assert (confirmed["type"], confirmed["signal"]) == ("feedback.given", "user_confirmed")
     assert confirmed["position"] == answer["position"] > used["position"]
+    assert (confirmed["source"], confirmed["note"]) == (confirmed["by"], "it held")
+    assert not {"source", "note"} & used.keys()
 
 
 def test_a_thought_is_named_by_number_or_id_and_a_correction_lets_it_sink(ledger):
