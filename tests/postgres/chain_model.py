@@ -34,6 +34,14 @@ class View:
             place = self.thoughts[place - 1]["parent"]
         return False
 
+    def given_up_since(self, before, *, but):
+        """The numbers of the thoughts given up since then, but for that at one place."""
+        return [
+            thought["thought_number"]
+            for place, thought in enumerate(self.thoughts, 1)
+            if self.abandoned(place) and not before.abandoned(place) and place != but
+        ]
+
     def find(self, number):
         """The latest live one on the trunk, else the latest anywhere."""
         all_of_it = [t["sequence"] for t in self.thoughts if t["thought_number"] == number]

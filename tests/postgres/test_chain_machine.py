@@ -297,13 +297,17 @@ class ChainMachine(RuleBasedStateMachine):
         chain = self.chosen(where)
         meant, name = self.reference(chain, of, "thought_number")
         arguments = without_none(chain_id=chain.id, reason=reason, **name, **self.request(request))
+        before = chain.view()
         answer = self.attempt(
             who, "abandon_thought_chain", arguments, chain, lambda one: one.give_up(meant)
         )
         if answer is not None:
             answer.pop("thought_id", None)
+            under = chain.view().given_up_since(before, but=before.meant(meant))
+            assert all(str(number) in answer.pop("warnings")[0] for number in under[:1])
             status = {"previous_status": "active", "new_status": "active"}
-            assert answer == {"success": True, "chain_id": chain.id, **status}
+            also = without_none(also_given_up=len(under) or None)
+            assert answer == {"success": True, "chain_id": chain.id, **status, **also}
 
     @precondition(lambda self: self.chains)
     @rule(
