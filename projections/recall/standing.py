@@ -25,7 +25,7 @@ SELECT_CONTRADICTED = """
 """
 
 SELECT_TRUST = """
-    SELECT thought_id, score::float8
+    SELECT thought_id, score::float8, dead_end
       FROM live.memory_trust
      WHERE thought_id = ANY (%(thought_ids)s)
 """
@@ -86,7 +86,7 @@ class Standing:
         thought_ids = [text.thought_id for text in candidates if text.thought_id is not None]
         asked = {"thought_ids": thought_ids, "content_hash": content_hash_of(query)}
         thoughts = {row[0]: row[1:] for row in await self._reader.fetch(SELECT_THOUGHTS, asked)}
-        scores = dict(await self._known(SELECT_TRUST, asked))
+        trust = {row[0]: row[1:] for row in await self._known(SELECT_TRUST, asked)}
         contradicted = {row[0] for row in await self._known(SELECT_CONTRADICTED, asked)}
         for text in candidates:
             if text.thought_id is not None:
@@ -94,7 +94,9 @@ class Standing:
                     text.thought_id, (False, None, False)
                 )
                 text.contradicted = text.thought_id in contradicted
-                text.trust = scores.get(text.thought_id)
+                # Trust knows of branches that were given up, too.
+                text.trust, of_a_branch = trust.get(text.thought_id, (None, False))
+                text.dead_end = text.dead_end or of_a_branch
 
     async def of_chains(self, chain_ids: Iterable[UUID]) -> Mapping[UUID, float]:
         """The trust of chains, from 0 to 1: the mean over their live thoughts."""

@@ -10,7 +10,7 @@ import pytest
 
 from ledger.aggregate import ThoughtChain
 from ledger.database import Role
-from ledger.events import Judgement
+from ledger.events import Judgement, Outcome
 from ledger.header import Context
 from ledger.recorder import repository
 from projections.catalogue import ALL
@@ -184,6 +184,19 @@ def test_a_dead_end_is_marked_and_comes_after_what_is_as_good(writer, found):
     assert ids(answer) == [exact.id, live.id, dead.id]
     assert [chain.dead_end for chain in answer.chains] == [False, False, True]
     assert ids(same) == [exact.id, dead.id, live.id], "the exact text is worth all, live or not"
+
+
+def test_a_branch_that_was_given_up_is_a_dead_end_too(writer, found):
+    chain = chain_of("look")
+    chain.add_thought(uuid4(), thought("drop the table", 2, branch_id="left"))
+    chain.add_thought(uuid4(), thought("add an index", 2, branch_id="right"))
+    chain.close_branch("left", Outcome.ABANDONED)
+    chain.close_branch("right", Outcome.KEPT)
+    record(writer, chain)
+
+    dead_ends = [found(query).chains[0].dead_end for query in ("drop the table", "add an index")]
+
+    assert dead_ends == [True, False]
 
 
 def test_what_was_revised_comes_after_its_revision_and_names_it(database, writer, found):
