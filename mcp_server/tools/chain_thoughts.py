@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ledger import reasoning
+from ledger import outcomes, reasoning
 from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.commands import Answer
@@ -114,7 +114,7 @@ class CloseBranch(LedgerTool):
         return parse_close(arguments)
 
     async def run(self, ledger: Ledger, context: Context, said: CloseInput) -> dict[str, Any]:
-        receipt = await reasoning.close_branch(
+        receipt = await outcomes.close_branch(
             ledger,
             context,
             said.chain_id,

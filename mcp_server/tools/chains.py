@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ledger import reasoning
+from ledger import outcomes
 from ledger.application import Ledger
 from ledger.commands import Receipt
 from ledger.header import Context
@@ -133,7 +133,7 @@ class ResumeChain(_MoveChain):
     definition = RESUME
 
     async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:
-        return await reasoning.resume(ledger, context, said.chain_id, said.reason, tool=RESUME.name)
+        return await outcomes.resume(ledger, context, said.chain_id, said.reason, tool=RESUME.name)
 
 
 class CompleteChain(_MoveChain):
@@ -145,9 +145,7 @@ class CompleteChain(_MoveChain):
         return parse_move(arguments, "conclusion")
 
     async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:
-        return await reasoning.complete(
-            ledger, context, said.chain_id, said.reason, said.conclusion
-        )
+        return await outcomes.complete(ledger, context, said.chain_id, said.reason, said.conclusion)
 
 
 class AbandonChain(_MoveChain):
@@ -161,6 +159,6 @@ class AbandonChain(_MoveChain):
     async def move(self, ledger: Ledger, context: Context, said: MoveInput) -> Receipt:
         if said.reference is None:
             return await ledger.abandon(context, said.chain_id, said.reason)
-        return await reasoning.abandon_thought(
+        return await outcomes.abandon_thought(
             ledger, context, said.chain_id, said.reference, said.reason
         )

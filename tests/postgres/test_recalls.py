@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from ledger import reasoning, recalls
+from ledger import outcomes, recalls
 from ledger.aggregate import ThoughtChain
 from ledger.application import Ledger
 from ledger.database import Role
@@ -190,7 +190,7 @@ def test_resuming_recalls_the_last_thought(database, reader, writer):
         async with Ledger(database) as ledger:
             await ledger.begin(BOB, chain, {})
             await ledger.pause(BOB, chain.id)
-            await reasoning.resume(ledger, BOB, chain.id, tool="resume_thought_chain")
+            await outcomes.resume(ledger, BOB, chain.id, tool="resume_thought_chain")
 
     asyncio.run(run())
 
