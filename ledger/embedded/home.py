@@ -7,42 +7,28 @@ link, so nothing is followed, and only what root has just made changes hands.
 import fcntl
 import hashlib
 import os
-import pwd
-import shutil
 import stat
-import subprocess
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ledger.embedded.accounts import Account, account_for, name_of
 from ledger.embedded.errors import (
-    AccountError,
     DataDirectoryError,
     ForeignDataDirectoryError,
     PostgresBusyError,
     PrivateDirectoryError,
 )
 
-SERVICE_ACCOUNT = "thought-ledger"
 SOCKET_NAME = ".s.PGSQL.5432"
 # The kernel takes 107 bytes (macOS 103).
 SOCKET_BYTES_MAX = 100
 LOCK_SECONDS_MAX = 180.0
 POLL_SECONDS = 0.005
-ACCOUNT_ATTEMPTS_MAX = 50
 # Not TMPDIR: two processes with different ones must find the same socket.
 SHELTERS = Path("/tmp")  # noqa: S108 - what is made in there is private and verified
-
-
-@dataclass(frozen=True)
-class Account:
-    """An ordinary user that root runs PostgreSQL as."""
-
-    uid: int
-    gid: int
-    name: str
 
 
 @dataclass(frozen=True)
@@ -179,8 +165,8 @@ def open_home(path: Path) -> Home:
     except OSError as error:
         raise DataDirectoryError(path, error.strerror or str(error)) from error
     if os.geteuid() != 0 and status.st_uid != os.geteuid():
-        raise ForeignDataDirectoryError(path, _name_of(status.st_uid))
-    account = _account_for(status.st_uid)
+        raise ForeignDataDirectoryError(path, name_of(status.st_uid))
+    account = account_for(status.st_uid)
     if empty:
         _adopt(path, status, account)
     elif status.st_mode & stat.S_IWOTH:
@@ -201,50 +187,3 @@ def _adopt(path: Path, status: os.stat_result, account: Account | None) -> None:
         raise DataDirectoryError(path, error.strerror or str(error)) from error
     finally:
         os.close(directory)
-
-
-def _name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"user id {uid}"
-
-
-def _account_for(owner: int) -> Account | None:
-    if owner == 0:
-        return _service_account()
-    try:
-        entry = pwd.getpwuid(owner)
-    except KeyError as error:
-        if os.geteuid() == 0:
-            # The data outlived the account: a volume in a new container.
-            return _service_account(owner)
-        raise AccountError(f"user id {owner}", "it has no entry in /etc/passwd") from error
-    return Account(entry.pw_uid, entry.pw_gid, entry.pw_name) if os.geteuid() == 0 else None
-
-
-def _service_account(uid: int | None = None) -> Account:
-    """Find or create the system account for what belongs to root, or to a user id without name.
-
-    PostgreSQL runs neither as root nor as someone who is not in /etc/passwd.
-    """
-    account = SERVICE_ACCOUNT if uid is None else f"{SERVICE_ACCOUNT}-{uid}"
-    reason = "useradd is not installed"
-    for _ in range(ACCOUNT_ATTEMPTS_MAX):
-        with suppress(KeyError):
-            entry = pwd.getpwnam(account)
-            return Account(entry.pw_uid, entry.pw_gid, entry.pw_name)
-        useradd = shutil.which("useradd", path=f"/usr/sbin:/sbin:{os.defpath}")
-        if useradd is None:
-            break
-        command = [useradd, "--system", "--user-group", "--no-create-home"]
-        command += ["--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin", account]
-        command += [] if uid is None else ["--uid", str(uid)]
-        made = subprocess.run(command, capture_output=True, check=False, text=True)  # noqa: S603 - no shell, fixed words
-        reason = made.stderr.strip().replace("\n", "; ") or "useradd failed"
-        # Two first starts may meet in /etc/passwd; its lock is held for a moment only.
-        if made.returncode == 0 or "lock" in reason or "exists" in reason:
-            time.sleep(POLL_SECONDS)
-            continue
-        break
-    raise AccountError(f"the system account {account}", reason)

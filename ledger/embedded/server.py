@@ -14,6 +14,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from ledger.embedded.accounts import Account
 from ledger.embedded.binaries import POSTGRES_MAJOR, copy_binaries, locate_binaries
 from ledger.embedded.errors import (
     AccountError,
@@ -24,7 +25,7 @@ from ledger.embedded.errors import (
     PostgresStartError,
     UnknownServerError,
 )
-from ledger.embedded.home import SOCKET_NAME, Account, Home
+from ledger.embedded.home import SOCKET_NAME, Home
 
 LOG_BYTES_MAX = 4 * 1024 * 1024
 REASON_CHARACTERS_MAX = 300

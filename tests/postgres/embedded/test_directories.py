@@ -1,9 +1,12 @@
 """Where an embedded PostgreSQL lives: owners, modes and odd paths."""
 
 import os
+import pwd
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
@@ -13,6 +16,7 @@ from ledger.embedded import (
     ForeignDataDirectoryError,
     PrivateDirectoryError,
 )
+from ledger.embedded.accounts import Account, service_account
 from ledger.embedded.home import open_home
 from tests.postgres.embedded.members import (
     ROOT,
@@ -132,6 +136,26 @@ def test_a_directory_that_outlived_its_account_is_used_as_it_is(data_dir, uid):
     finally:
         if ROOT:
             subprocess.run(["userdel", f"thought-ledger-{uid}"], capture_output=True, check=True)
+
+
+@pytest.mark.skipif(not ROOT, reason="makes an account, which only root can")
+def test_first_starts_at_the_same_time_make_one_account():
+    name, starts = f"tl-test-{os.getpid()}", 6
+    ready = Barrier(starts)
+
+    def start():
+        ready.wait()
+        return service_account(name)
+
+    try:
+        with ThreadPoolExecutor(starts) as threads:
+            begun = [threads.submit(start) for _ in range(starts)]
+
+        entry = pwd.getpwnam(name)
+        made = Account(entry.pw_uid, entry.pw_gid, name)
+        assert {account.result() for account in begun} == {made}
+    finally:
+        subprocess.run(["userdel", name], capture_output=True, check=True)
 
 
 @pytest.mark.parametrize("private", [True, False])
