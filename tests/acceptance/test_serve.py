@@ -171,10 +171,12 @@ def test_a_database_that_hangs_does_not_keep_the_server_for_ever(data_dir):
 def test_a_data_directory_that_was_moved_away_is_not_made_anew(data_dir):
     with Server(data_dir, "--no-worker", exit_code=0) as server:
         server.think("one", number=1)["chain_id"]
-        os.kill(postmaster(data_dir), signal.SIGQUIT)
+        pid = postmaster(data_dir)
         moved = data_dir.with_name(data_dir.name + "-moved")
         data_dir.rename(moved)
+        os.kill(pid, signal.SIGQUIT)
         try:
+            eventually(lambda: not is_running(pid), 20, "the end of PostgreSQL")
             refused = server.think("two", number=2, timeout=60)
             assert refused.outcome == "isError"
             assert not data_dir.exists()
